@@ -1,0 +1,75 @@
+"""Every error that Penstock raises on purpose, in one tree.
+
+The core raises, the edge decides what a person or a client sees. One line each, with the path and what to do.
+"""
+
+from __future__ import annotations
+
+import errno
+
+
+class PenstockError(Exception):
+    """The root: whatever is not one of these is a bug."""
+
+
+class LogError(PenstockError):
+    """The log could not do what was asked; nothing that was answered before is affected."""
+
+
+class DiskFull(LogError):
+    """No room (or no quota); what was half written was cut off. The same call works again once there is room."""
+
+
+class TooManyFiles(LogError):
+    """The process or the machine has no file descriptor left; passes by itself."""
+
+
+class DiskFailed(LogError):
+    """The device or the file system answered with an error."""
+
+
+class FlushFailed(LogError):
+    """What was written may not be on the device: the answer to those who waited for it is 'unknown'."""
+
+
+class Refused(LogError):
+    """The log takes nothing until what a failed flush left behind is safe elsewhere."""
+
+
+class NotRetained(LogError):
+    """The offset lies below the earliest that is kept (`earliest` says which)."""
+
+    def __init__(self, message: str, earliest: int) -> None:
+        super().__init__(message)
+        self.earliest = earliest
+
+
+class TooLarge(LogError):
+    """One append that no batch can hold."""
+
+
+class CorruptLog(LogError):
+    """A file is not what it has to be, and no rule says how to go on."""
+
+
+class DataPathError(PenstockError):
+    """The data path cannot be used: locked, of a newer format, of another program."""
+
+
+class ImportFailed(PenstockError):
+    """An original NSQ folder could not be converted, or a data path not be written as one."""
+
+
+_BY_ERRNO: dict[int, type[LogError]] = {
+    errno.ENOSPC: DiskFull,
+    errno.EDQUOT: DiskFull,
+    errno.EFBIG: DiskFull,
+    errno.EMFILE: TooManyFiles,
+    errno.ENFILE: TooManyFiles,
+}
+
+
+def log_error(error: OSError, doing: str) -> LogError:
+    """The typed error for what the operating system said while `doing` something."""
+    kind = _BY_ERRNO.get(error.errno or 0, DiskFailed)
+    return kind(f"{doing}: {error.strerror or error}")

@@ -1,0 +1,19 @@
+"""What hot modules need of the `cython` name where Cython is not installed: decorators that do nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+compiled = False
+
+
+def _unchanged(it: Any) -> Any:
+    return it
+
+
+def _setting(*_values: Any, **_settings: Any) -> Any:
+    return _unchanged
+
+
+cfunc = ccall = cclass = inline = final = _unchanged
+exceptval = boundscheck = wraparound = cdivision = initializedcheck = _setting

@@ -1,0 +1,460 @@
+"""The batch codec: records behind one checksummed header. Knows bytes; knows no file, no topic and no clock.
+
+    batch    magic u32 | length u32 | crc u32 | first u64 | count u32 | appended u64 | flags u32 | key size u32 | key | payload
+             length and crc count what follows the crc; `first` is the offset of the first record, `appended` ns of the epoch
+    record   size u32 | timestamp u64 | attempts u16 | id, 16 hex digits | body          size counts what follows it
+
+All numbers are big-endian. A topic's payload is records; other files (the journal) put entries of their own there.
+The CRC is seeded, so that a run of zeros is no batch, nor is one of another topic's that a file held before.
+
+Compiled where there is a compiler: everything here runs once per record or per batch.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from zlib_ng.zlib_ng import crc32
+
+from penstock.errors import CorruptLog
+
+try:
+    import cython
+except ImportError:  # a plain build has no need of Cython
+    from penstock import plain as cython
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from typing_extensions import Buffer
+
+MAGIC: Final = b"\xf5PSK"
+HEADER: Final = 40  # bytes before the key
+RECORD: Final = 30  # bytes of a record before its body
+MAX_BATCH: Final = 1 << 30  # no batch is larger, so that a damaged length asks for no absurd read
+MAX_ID: Final = (1 << 63) - 1
+
+KEYED: Final = 1  # flags: published under a producer's key
+MOVED: Final = 2  # flags: moved here from the timetable; the key says from where
+
+INCOMPLETE: Final = 0  # what `check` answers where the data end inside a batch that may still be good
+BAD: Final = -1  # and where no batch can begin
+
+_RECORD_HEAD: Final = struct.Struct(">IQH16s")
+
+
+class Header(NamedTuple):
+    """What stands before a batch's payload."""
+
+    first: int
+    count: int
+    appended: int
+    flags: int
+    key: bytes
+    payload: int  # where the payload begins
+    end: int  # where the batch ends
+
+    @property
+    def next(self) -> int:
+        return self.first + self.count
+
+
+class Record(NamedTuple):
+    """One message as the log holds it; `id` as NSQ writes it."""
+
+    offset: int
+    timestamp: int
+    attempts: int
+    id: bytes
+    body: bytes
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _u32(data: cython.const_uchar[::1], at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    top: cython.Py_ssize_t = data[at]  # widened first: as a C int, `<< 24` turns negative from 0x80 on
+    return (top << 24) | (data[at + 1] << 16) | (data[at + 2] << 8) | data[at + 3]
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _u64(data: cython.const_uchar[::1], at: cython.Py_ssize_t) -> cython.ulonglong:
+    high: cython.ulonglong = _u32(data, at)
+    low: cython.ulonglong = _u32(data, at + 4)
+    return (high << 32) | low
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _put_u32(data: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.void:
+    data[at] = (value >> 24) & 0xFF
+    data[at + 1] = (value >> 16) & 0xFF
+    data[at + 2] = (value >> 8) & 0xFF
+    data[at + 3] = value & 0xFF
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _put_u64(data: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.void:
+    _put_u32(data, at, value >> 32)
+    _put_u32(data, at + 4, value & 0xFFFFFFFF)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _put_head(
+    data: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    timestamp: cython.ulonglong,
+    attempts: cython.uint,
+    id_value: cython.ulonglong,
+) -> cython.void:
+    """The 30 bytes before a record's body of `size` bytes."""
+    place: cython.Py_ssize_t
+    digit: cython.uint
+    _put_u32(data, at, size + 26)
+    _put_u64(data, at + 4, timestamp)
+    data[at + 12] = (attempts >> 8) & 0xFF
+    data[at + 13] = attempts & 0xFF
+    for place in range(at + 29, at + 13, -1):
+        digit = id_value & 15
+        data[place] = digit + 48 if digit < 10 else digit + 87
+        id_value >>= 4
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _copy(data: cython.uchar[::1], at: cython.Py_ssize_t, body: bytes, start: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.void:
+    if cython.compiled:
+        if size > 0:
+            memcpy(cython.address(data[at]), cython.cast(cython.p_const_char, body) + start, size)
+    else:
+        data[at : at + size] = body[start : start + size]
+
+
+def put_record(
+    data: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    body: bytes,
+    timestamp: cython.ulonglong,
+    id_value: cython.ulonglong,
+    attempts: cython.uint = 0,
+) -> int:
+    """Write one record at `at`; where the next one goes. The room must be there: RECORD and the body."""
+    size: cython.Py_ssize_t = len(body)
+    if at < 0 or size > len(data) - at - 30:
+        raise ValueError("no room for the record")
+    _put_head(data, at, size, timestamp, attempts, id_value)
+    _copy(data, at + 30, body, 0, size)
+    return at + 30 + size
+
+
+def put_records(
+    data: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    bodies: Sequence[bytes],
+    timestamp: cython.ulonglong,
+    first_id: cython.ulonglong,
+) -> int:
+    """Write a record for each body, ids counting up from `first_id`; where the next one goes."""
+    body: bytes
+    size: cython.Py_ssize_t
+    room: cython.Py_ssize_t = len(data)
+    if at < 0:
+        raise ValueError("no room for the record")
+    for body in bodies:
+        size = len(body)
+        if size > room - at - 30:
+            raise ValueError("no room for the record")
+        _put_head(data, at, size, timestamp, 0, first_id)
+        _copy(data, at + 30, body, 0, size)
+        at += 30 + size
+        first_id += 1
+    return at
+
+
+def put_framed(
+    data: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    framed: bytes,
+    start: cython.Py_ssize_t,
+    count: cython.Py_ssize_t,
+    timestamp: cython.ulonglong,
+    first_id: cython.ulonglong,
+) -> int:
+    """As `put_records` for `count` bodies that lie in `framed` from `start`, each behind its size (as in an MPUB)."""
+    size: cython.Py_ssize_t
+    left: cython.Py_ssize_t
+    end: cython.Py_ssize_t = len(framed)
+    room: cython.Py_ssize_t = len(data)
+    source: cython.const_uchar[::1] = framed
+    if at < 0 or start < 0:
+        raise ValueError("no room for the record")
+    for left in range(count):  # noqa: B007 - a C loop
+        if end - start < 4:
+            raise ValueError("the bodies end early")
+        size = _u32(source, start)
+        start += 4
+        if size > end - start:
+            raise ValueError("the bodies end early")
+        if size > room - at - 30:
+            raise ValueError("no room for the record")
+        _put_head(data, at, size, timestamp, 0, first_id)
+        _copy(data, at + 30, framed, start, size)
+        at += 30 + size
+        start += size
+        first_id += 1
+    return at
+
+
+def seal(
+    data: Buffer,
+    at: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    first: cython.ulonglong,
+    count: cython.ulonglong,
+    appended: cython.ulonglong,
+    flags: cython.ulonglong,
+    key_size: cython.ulonglong,
+    seed: int,
+) -> None:
+    """Write the header of the batch that lies in `[at, end)`: its key and payload stand behind the room for it."""
+    view: cython.uchar[::1] = data
+    if at < 0 or end > len(view) or end - at < 40 or end - at > 1 << 30:
+        raise ValueError("no such batch")
+    view[at] = 0xF5
+    view[at + 1] = 0x50
+    view[at + 2] = 0x53
+    view[at + 3] = 0x4B
+    _put_u32(view, at + 4, end - at - 12)
+    _put_u64(view, at + 12, first)
+    _put_u32(view, at + 20, count)
+    _put_u64(view, at + 24, appended)
+    _put_u32(view, at + 32, flags)
+    _put_u32(view, at + 36, key_size)
+    _put_u32(view, at + 8, crc32(memoryview(data)[at + 12 : end], seed))
+
+
+def encode(
+    first: int, count: int, appended: int, payload: Buffer, seed: int, *, flags: int = 0, key: bytes = b""
+) -> bytearray:
+    """A whole batch around a payload that is ready."""
+    batch = bytearray(HEADER)
+    batch += key
+    batch += payload
+    seal(batch, 0, len(batch), first, count, appended, flags, len(key), seed)
+    return batch
+
+
+def encode_records(
+    first: int, ids: int, bodies: Sequence[bytes], timestamp: int, seed: int, *, flags: int = 0, key: bytes = b""
+) -> bytearray:
+    """A whole batch of records; `ids` is what the id of offset 0 would be, `timestamp` also the time of the append."""
+    start = HEADER + len(key)
+    batch = bytearray(start + sum(map(len, bodies)) + RECORD * len(bodies))
+    batch[HEADER:start] = key
+    put_records(batch, start, bodies, timestamp, ids + first)
+    seal(batch, 0, len(batch), first, len(bodies), timestamp, flags, len(key), seed)
+    return batch
+
+
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _length(view: cython.const_uchar[::1], at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The whole length of the batch whose header stands at `at`, unchecked; or INCOMPLETE, or BAD."""
+    room: cython.Py_ssize_t = len(view) - at
+    length: cython.Py_ssize_t
+    if (
+        (room > 0 and view[at] != 0xF5)
+        or (room > 1 and view[at + 1] != 0x50)
+        or (room > 2 and view[at + 2] != 0x53)
+        or (room > 3 and view[at + 3] != 0x4B)
+    ):
+        return -1
+    if room < 40:
+        return 0
+    length = _u32(view, at + 4) + 12
+    if length < 40 or length > 1 << 30 or _u32(view, at + 36) > length - 40:
+        return -1
+    return length
+
+
+def check(data: Buffer, at: cython.Py_ssize_t, seed: int) -> int:
+    """Where the batch at `at` ends, when it is whole and its CRC holds; else INCOMPLETE or BAD."""
+    view: cython.const_uchar[::1] = data
+    length: cython.Py_ssize_t
+    if at < 0 or at > len(view):
+        raise ValueError("not inside the data")
+    length = _length(view, at)
+    if length <= 0:
+        return length
+    if length > len(view) - at:
+        return 0
+    if crc32(memoryview(data)[at + 12 : at + length], seed) != _u32(view, at + 8):
+        return -1
+    return at + length
+
+
+def length_at(data: Buffer, at: cython.Py_ssize_t) -> int:
+    """How long the batch says it is whose header stands at `at` (its CRC is not looked at); else INCOMPLETE or BAD."""
+    view: cython.const_uchar[::1] = data
+    if at < 0 or at > len(view):
+        raise ValueError("not inside the data")
+    return _length(view, at)
+
+
+def walk(
+    data: Buffer,
+    at: cython.Py_ssize_t,
+    seed: int,
+    expected: cython.ulonglong,
+    enough: cython.Py_ssize_t,
+    keyed: list[int] | None = None,
+) -> tuple[int, int, int]:
+    """Check batches from `at` on, each of which must begin with the offset that is expected there.
+
+    Answers (where it stopped, the offset expected there, why): INCOMPLETE at the end of the data, BAD at what is no
+    batch or not the expected one, 1 when `enough` bytes or more are behind it. Where the batches with a key begin
+    is added to `keyed`.
+    """
+    view: cython.const_uchar[::1] = data
+    whole = memoryview(data)
+    end: cython.Py_ssize_t = len(view)
+    begin: cython.Py_ssize_t = at
+    length: cython.Py_ssize_t
+    if at < 0 or at > end:
+        raise ValueError("not inside the data")
+    while at - begin < enough:
+        length = _length(view, at)
+        if length < 0:
+            return at, expected, -1
+        if length == 0 or length > end - at:
+            return at, expected, 0
+        if _u64(view, at + 12) != expected or crc32(whole[at + 12 : at + length], seed) != _u32(view, at + 8):
+            return at, expected, -1
+        if keyed is not None and _u32(view, at + 32) & 1:
+            keyed.append(at)
+        expected += _u32(view, at + 20)
+        at += length
+    return at, expected, 1
+
+
+def seek(data: Buffer, at: cython.Py_ssize_t, offset: cython.ulonglong) -> int:
+    """Where the batch begins that holds `offset` or the first after it, going by headers from `at`; no CRC is looked at.
+
+    Where the data end first, the place of the last header that could be read, or the end of the last whole batch.
+    """
+    view: cython.const_uchar[::1] = data
+    end: cython.Py_ssize_t = len(view)
+    length: cython.Py_ssize_t
+    if at < 0 or at > end:
+        raise ValueError("not inside the data")
+    while at < end:
+        length = _length(view, at)
+        if length <= 0 or _u64(view, at + 12) + _u32(view, at + 20) > offset or length > end - at:
+            break
+        at += length
+    return at
+
+
+def header(data: Buffer, at: int = 0) -> Header:
+    """The header at `at` of a batch that is known to be whole and good."""
+    view: cython.const_uchar[::1] = data
+    start: cython.Py_ssize_t = at
+    length: cython.Py_ssize_t = _length(view, start)
+    if length <= 0 or length > len(view) - start:
+        raise ValueError("no whole batch")
+    key_end = at + 40 + _u32(view, start + 36)
+    return Header(
+        _u64(view, start + 12),
+        _u32(view, start + 20),
+        _u64(view, start + 24),
+        _u32(view, start + 32),
+        bytes(memoryview(data)[at + 40 : key_end]),
+        key_end,
+        at + length,
+    )
+
+
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def positions(data: Buffer, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> array[int]:
+    """Where each record begins in the whole and good batches that fill `[at, end)`, in order."""
+    view: cython.const_uchar[::1] = data
+    place: cython.Py_ssize_t = at
+    length: cython.Py_ssize_t
+    total: cython.Py_ssize_t = 0
+    stop: cython.Py_ssize_t
+    filled: cython.Py_ssize_t = 0
+    if at < 0 or end > len(view):
+        raise ValueError("not inside the data")
+    while place < end:
+        length = _length(view, place)
+        if length <= 0 or length > end - place:
+            raise CorruptLog("a batch is not what its header says")
+        total += _u32(view, place + 20)
+        place += length
+    if total > (end - at) // 30:
+        raise CorruptLog("a batch is not what its header says")
+    found = array("I", bytes(4 * total))
+    if total == 0:
+        return found
+    fill: cython.uint[::1] = found
+    while at < end:
+        stop = at + _length(view, at)
+        at += 40 + _u32(view, at + 36)
+        while at < stop:
+            if filled == total or stop - at < 30:
+                raise CorruptLog("a batch is not what its header says")
+            length = _u32(view, at) + 4
+            if length < 30 or length > stop - at:
+                raise CorruptLog("a record is not what its size says")
+            fill[filled] = at
+            filled += 1
+            at += length
+    if filled != total:
+        raise CorruptLog("a batch is not what its header says")
+    return found
+
+
+def records(data: Buffer, at: int = 0, end: int | None = None) -> Iterator[Record]:
+    """The records of the whole and good batches that fill `[at, end)`: for tools and tests, a Python object each."""
+    whole = memoryview(data)
+    stop = len(whole) if end is None else end
+    while at < stop:
+        head = header(whole, at)
+        offset = head.first
+        for place in positions(whole, at, head.end):
+            yield record(whole, place, offset)
+            offset += 1
+        at = head.end
+
+
+def record(data: Buffer, at: int, offset: int) -> Record:
+    """The record that begins at `at`."""
+    size, timestamp, attempts, id_ = _RECORD_HEAD.unpack_from(data, at)
+    return Record(offset, timestamp, attempts, id_, bytes(memoryview(data)[at + RECORD : at + 4 + size]))
