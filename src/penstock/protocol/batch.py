@@ -1,8 +1,11 @@
 """The batch codec: records behind one checksummed header. Knows bytes; knows no file, no topic and no clock.
 
-    batch    magic u32 | length u32 | crc u32 | first u64 | count u32 | appended u64 | flags u32 | key size u32 | key | payload
-             length and crc count what follows the crc; `first` is the offset of the first record, `appended` ns of the epoch
-    record   size u32 | timestamp u64 | attempts u16 | id, 16 hex digits | body          size counts what follows it
+    batch   magic u32 | length u32 | crc u32 | first u64 | count u32 | appended u64 | flags u32 | key size u32
+            | key | payload
+    record  size u32 | timestamp u64 | attempts u16 | id, 16 hex digits | body
+
+A batch's length and crc count what follows the crc; `first` is the offset of its first record, `appended` the time of
+the append in ns. A record's size counts what follows it.
 
 All numbers are big-endian. A topic's payload is records; other files (the journal) put entries of their own there.
 The CRC is seeded, so that a run of zeros is no batch, nor is one of another topic's that a file held before.
@@ -147,7 +150,9 @@ def _put_head(
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
 @cython.wraparound(False)
-def _copy(data: cython.uchar[::1], at: cython.Py_ssize_t, body: bytes, start: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.void:
+def _copy(
+    data: cython.uchar[::1], at: cython.Py_ssize_t, body: bytes, start: cython.Py_ssize_t, size: cython.Py_ssize_t
+) -> cython.void:
     if cython.compiled:
         if size > 0:
             memcpy(cython.address(data[at]), cython.cast(cython.p_const_char, body) + start, size)
@@ -334,37 +339,39 @@ def walk(
     expected: cython.ulonglong,
     enough: cython.Py_ssize_t,
     keyed: list[int] | None = None,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Check batches from `at` on, each of which must begin with the offset that is expected there.
 
-    Answers (where it stopped, the offset expected there, why): INCOMPLETE at the end of the data, BAD at what is no
-    batch or not the expected one, 1 when `enough` bytes or more are behind it. Where the batches with a key begin
-    is added to `keyed`.
+    Answers (where it stopped, the offset expected there, where the last good batch begins or -1, why): INCOMPLETE at
+    the end of the data, BAD at what is no batch or not the expected one, 1 when `enough` bytes or more are behind it.
+    Where batches with a key begin is added to `keyed`.
     """
     view: cython.const_uchar[::1] = data
     whole = memoryview(data)
     end: cython.Py_ssize_t = len(view)
     begin: cython.Py_ssize_t = at
+    last: cython.Py_ssize_t = -1
     length: cython.Py_ssize_t
     if at < 0 or at > end:
         raise ValueError("not inside the data")
     while at - begin < enough:
         length = _length(view, at)
         if length < 0:
-            return at, expected, -1
+            return at, expected, last, -1
         if length == 0 or length > end - at:
-            return at, expected, 0
+            return at, expected, last, 0
         if _u64(view, at + 12) != expected or crc32(whole[at + 12 : at + length], seed) != _u32(view, at + 8):
-            return at, expected, -1
+            return at, expected, last, -1
         if keyed is not None and _u32(view, at + 32) & 1:
             keyed.append(at)
         expected += _u32(view, at + 20)
+        last = at
         at += length
-    return at, expected, 1
+    return at, expected, last, 1
 
 
 def seek(data: Buffer, at: cython.Py_ssize_t, offset: cython.ulonglong) -> int:
-    """Where the batch begins that holds `offset` or the first after it, going by headers from `at`; no CRC is looked at.
+    """Where the batch begins that holds `offset` or the first after it, by headers from `at`; no CRC is looked at.
 
     Where the data end first, the place of the last header that could be read, or the end of the last whole batch.
     """

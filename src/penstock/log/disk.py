@@ -1,0 +1,126 @@
+"""What all logs of a node share: the file system, the open files, and whom to tell of damage. Knows no format."""
+
+from __future__ import annotations
+
+import errno
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from penstock.errors import log_error
+from penstock.log.files import Files
+
+
+class Damage(NamedTuple):
+    """Bytes that should have been a batch and are not; they stay where they are, a copy is set aside."""
+
+    path: str
+    position: int
+    size: int
+    first: int  # the first offset lost
+    next: int  # the first good offset behind it
+    copy: str  # where the bytes were copied to; empty where that failed
+
+
+class OpenFile:
+    """An open descriptor; pinned while somebody's unflushed bytes or a thread depend on it."""
+
+    __slots__ = ("error", "fd", "path", "pins", "unflushed")
+
+    def __init__(self, path: str, fd: int) -> None:
+        self.path = path
+        self.fd = fd  # -1 once closed
+        self.pins = 0  # threads that use it now
+        self.unflushed = False
+        self.error: OSError | None = None  # a flush that failed: Linux tells it once, so it is kept here
+
+
+class Disk:
+    """Files by path, at most `limit` of them open; the one longest unused and clean is closed first."""
+
+    def __init__(
+        self, files: Files | None = None, *, limit: int = 512, on_damage: Callable[[Damage], None] | None = None
+    ) -> None:
+        self.files = files or Files()
+        self.limit = limit
+        self.damages: list[Damage] = []
+        self._on_damage = on_damage
+        self._open: OrderedDict[str, OpenFile] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open(self, path: str, *, create: bool = False) -> OpenFile:
+        """The open file of `path`; good until the next call that opens another, unless it is pinned or unflushed."""
+        file = self._open.get(path)
+        if file is not None:
+            self._open.move_to_end(path)
+            return file
+        while len(self._open) >= self.limit and self._close_one(flush=False):
+            pass
+        file = OpenFile(path, self._descriptor(path, create))
+        self._open[path] = file
+        return file
+
+    def _descriptor(self, path: str, create: bool) -> int:
+        while True:
+            try:
+                return self.files.open(path, create=create)
+            except OSError as error:
+                short = error.errno in (errno.EMFILE, errno.ENFILE)
+                if not (short and (self._close_one(flush=False) or self._close_one(flush=True))):
+                    raise
+
+    def _close_one(self, *, flush: bool) -> bool:
+        """Close the file longest unused; with `flush`, one with unflushed bytes after flushing them."""
+        for path, file in self._open.items():
+            if file.pins or file.error or file.unflushed is not flush:
+                continue
+            if flush and not self._flushed(file):
+                continue
+            self.close(path)
+            return True
+        return False
+
+    def _flushed(self, file: OpenFile) -> bool:
+        try:
+            self.flush(file)
+        except OSError:
+            return False
+        return True
+
+    def flush(self, file: OpenFile) -> None:
+        """Flush, and never again after a failure: the second time would lie. Safe on a thread while it is pinned."""
+        if file.error is not None:
+            raise file.error
+        try:
+            self.files.flush(file.fd)
+        except OSError as error:
+            file.error = error
+            raise
+        # what is written meanwhile sets the mark again: its writer does so after each write
+
+    def close(self, path: str) -> None:
+        file = self._open.pop(path, None)
+        if file is not None:
+            fd, file.fd = file.fd, -1
+            self.files.close(fd)
+
+    def close_all(self) -> None:
+        for path in list(self._open):
+            self.close(path)
+
+    def damaged(self, damage: Damage) -> None:
+        self.damages.append(damage)
+        if self._on_damage is not None:
+            self._on_damage(damage)
+
+    def ensure_directory(self, path: str) -> bool:
+        """Make it where it is missing; True when it was."""
+        if self.files.exists(path):
+            return False
+        try:
+            self.files.make_directory(path)
+        except OSError as error:
+            raise log_error(error, f"making {path}") from error
+        return True

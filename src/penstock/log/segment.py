@@ -1,0 +1,345 @@
+"""A segment: one append-only file of batches, and its index. Knows files; knows no topic and no other segment.
+
+    <first offset, 20 digits>.log      batch | batch | batch | ...      each begins where the last one's offsets end
+    <first offset, 20 digits>.index    see index.py
+
+Promises
+- `append` writes a batch whole or leaves the file as it was; where even that fails, the segment is `closed` and the
+  half batch behind its end is nobody's.
+- What a kill left unfinished at the end was never answered: `recover` cuts it.
+- Bad bytes before good batches are damage: copied aside, reported, stepped over as a gap; never cut, never read.
+- The index only saves looking: lost or wrong, it is made again from the batches.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from penstock.errors import log_error
+from penstock.log.damage import report
+from penstock.log.files import write_whole
+from penstock.log.index import ENTRY, SEAL, STEP, Gap, Index, Mark, decode, encode_entry
+from penstock.log.scan import Reader, Tail, find_good, scan
+from penstock.protocol.batch import header, length_at, seek, walk
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from penstock.log.disk import Disk, OpenFile
+
+_HINTS: Final = 32  # places remembered for readers that go on where they stopped
+
+
+class Block(NamedTuple):
+    """Whole batches as they stand in the log; `first` is the offset of the first record in `data`."""
+
+    first: int
+    next: int
+    data: Buffer
+
+
+class Segment:
+    """Append-only file of batches, named after the offset of its first record."""
+
+    __slots__ = (
+        "_file", "_hints", "_index", "_name", "closed", "disk", "doubtful", "end", "first", "first_time", "flushed",
+        "keyed", "last_time", "position", "seed", "tail_bad",
+    )  # fmt: skip
+
+    def __init__(self, disk: Disk, directory: str, first: int, seed: int) -> None:
+        """A segment without batches; `recover` finds those that its file has."""
+        self.disk = disk
+        self.seed = seed
+        self._name = f"{directory}/{first:020d}"
+        self.first = first  # the first offset it may hold
+        self.end = first  # the offset after its last record
+        self.position = 0  # the byte after its last batch
+        self.flushed = 0  # up to this byte it is known to be on the device
+        self.first_time = 0
+        self.last_time = 0
+        self.closed = False  # takes no more batches
+        self.tail_bad = False  # ends in bytes that may have been answered batches
+        self.doubtful = False  # parts could not be read: nothing about it may be written down
+        self.keyed: list[bytes] = []  # headers found while recovering whose batches carry a key
+        self._index: Index | None = Index()
+        self._hints: dict[int, int] = {}
+        self._file: OpenFile | None = None
+
+    @property
+    def path(self) -> str:
+        return self._name + ".log"
+
+    @property
+    def index_path(self) -> str:
+        return self._name + ".index"
+
+    @property
+    def index(self) -> Index:
+        """Read again from its file when it was let go."""
+        if self._index is None:
+            self._index, believed = self._load_index(self.position)
+            if believed < 0 or self._index.sealed is None:
+                self._index = Index()
+                scan(
+                    Reader(self.disk.files, self.open().fd, self.position),
+                    Mark(self.first, 0, 0),
+                    self.seed,
+                    self._index,
+                )
+        return self._index
+
+    def forget_index(self) -> None:
+        """Let go of the index of a segment that is sealed and whole in its file."""
+        if self._index is not None and self._index.sealed is not None:
+            self._index = None
+        self._hints.clear()
+
+    # --- writing
+
+    def open(self, *, create: bool = False) -> OpenFile:
+        file = self._file
+        if file is None or file.fd < 0:
+            try:
+                file = self._file = self.disk.open(self.path, create=create)
+            except OSError as error:
+                raise log_error(error, f"opening {self.path}") from error
+        return file
+
+    def append(self, batch: Buffer, count: int, time: int) -> None:
+        """Write a whole batch that begins at `end`; after an error the segment is as it was, or closed."""
+        file = self.open(create=True)
+        size = memoryview(batch).nbytes
+        try:
+            write_whole(self.disk.files, file.fd, batch, self.position)
+        except OSError as error:
+            self._cut(file)
+            raise log_error(error, f"writing {self.path}") from error
+        file.unflushed = True
+        self.appended(size, count, time)
+
+    def appended(self, size: int, count: int, time: int) -> None:
+        """Take note of a batch that now stands at the end."""
+        index = self.index
+        if not self.position:
+            self.first_time = time
+        if not index.positions or self.position - index.positions[-1] >= STEP:
+            index.add(self.end, time, self.position)
+        self.position += size
+        self.end += count
+        self.last_time = time
+
+    def _cut(self, file: OpenFile) -> None:
+        """Back to whole batches; closed where the file cannot even be cut."""
+        try:
+            self.disk.files.truncate(file.fd, self.position)
+        except OSError:
+            self.closed = True
+
+    # --- flushing: what the device has
+
+    @property
+    def dirty(self) -> bool:
+        return self.flushed < self.position
+
+    def flushed_to(self, position: int) -> bytes:
+        """The bytes up to `position` are on the device: the index entries that may be written now."""
+        self.flushed = max(self.flushed, position)
+        file = self._file
+        if file is not None and self.flushed == self.position:
+            file.unflushed = False
+        index = self.index
+        entries = index.unwritten(self.flushed, self.seed_of_index)
+        if self.closed and not self.dirty and index.sealed is None and not self.tail_bad:
+            index.sealed = Mark(self.end, self.last_time, self.position)
+            entries += encode_entry(SEAL, *index.sealed, self.seed_of_index)
+        return entries
+
+    def mark_end(self) -> None:
+        """The next recovery may begin at the end; for a clean stop, after the flush."""
+        index = self.index
+        if self.position and not self.closed and index.positions[-1] != self.position:
+            index.add(self.end, self.last_time, self.position)
+        self.write_index(self.flushed_to(self.flushed))
+
+    def write_index(self, entries: bytes) -> None:
+        """Add entries to the index file. What fails here costs the next start a longer look, and nothing else."""
+        if not entries or self.doubtful:
+            return
+        try:
+            file = self.disk.open(self.index_path, create=True)
+            write_whole(self.disk.files, file.fd, entries, self.disk.files.size(file.fd) // ENTRY * ENTRY)
+        except OSError:
+            self.rebuild_later()
+
+    def rebuild_later(self) -> None:
+        """The index file is not to be trusted any more: the next recovery makes it anew."""
+        self.disk.close(self.index_path)
+        try:
+            self.disk.files.unlink(self.index_path)
+        except OSError:
+            return
+        self.index.written = 0
+
+    @property
+    def seed_of_index(self) -> int:
+        return (self.seed ^ self.first ^ 0x5EED) & 0xFFFFFFFF
+
+    # --- reading
+
+    def read(self, offset: int, size: int, *, now: bool = False) -> Block | None:
+        """Whole batches from the one that holds `offset`, or the first one behind it; about `size` bytes, one at least.
+
+        None at the end; with `now`, BlockingIOError where the device would have to be waited for.
+        """
+        if offset >= self.end:
+            return None
+        try:
+            return self._read_straight(offset, size, now) or self._read_carefully(offset)
+        except BlockingIOError:
+            raise
+        except OSError as error:
+            raise log_error(error, f"reading {self.path}") from error
+
+    def _bytes(self, position: int, size: int, now: bool) -> bytes:
+        size = min(size, self.position - position)
+        fd = self.open().fd
+        data = self.disk.files.read_now(fd, size, position) if now else self.disk.files.read(fd, size, position)
+        if data is None:
+            raise BlockingIOError
+        return data
+
+    def _read_straight(self, offset: int, size: int, now: bool) -> Block | None:
+        """By headers to the batch, then by CRC; None where that does not lead to `offset`."""
+        position = self._hints.get(offset, -1)
+        if position < 0:
+            mark = self.index.before_offset(offset)
+            position = mark.position if mark else 0
+        wanted = max(size, STEP)
+        while position < self.position:
+            data = self._bytes(position, wanted, now)
+            at = seek(data, 0, offset)
+            length = length_at(data, at)
+            if 0 < length <= len(data) - at:
+                return self._good_block(data, at, offset, size, position)
+            if length < 0 or (not at and length <= wanted):
+                return None
+            position += at
+            wanted = max(wanted, length)
+        return None
+
+    def _good_block(self, data: bytes, at: int, offset: int, size: int, position: int) -> Block | None:
+        head = header(data, at)
+        stop, next_, last, _ = walk(data, at, self.seed, head.first, max(size, 1))
+        if last < 0 or not head.first <= offset < head.next:
+            return None
+        if stop - at > size and last > at:  # the last one went beyond the size
+            stop, next_ = last, header(data, last).first
+        self._remember(next_, position + stop)
+        return Block(head.first, next_, memoryview(data)[at:stop])
+
+    def _remember(self, offset: int, position: int) -> None:
+        if len(self._hints) >= _HINTS:
+            self._hints.clear()
+        self._hints[offset] = position
+
+    def _read_carefully(self, offset: int) -> Block | None:
+        """Batch by batch from a mark, each CRC checked, stepping over what is bad."""
+        expected, _, position = self.index.before_offset(offset) or Mark(self.first, 0, 0)
+        reader = Reader(self.disk.files, self.open().fd, self.position)
+        while position < self.position:
+            found = reader.batch(position, self.seed)
+            if reader.unreadable:
+                raise OSError(errno.EIO, "the device does not give these bytes")
+            if found is None or found[0].first != expected:
+                gap = self._gap_at(position, expected, reader)
+                position, expected = gap.stop, gap.next
+                continue
+            head, data = found
+            position += head.end
+            expected = head.next
+            if head.next > offset:
+                self._remember(expected, position)
+                return Block(head.first, head.next, data)
+        return None
+
+    def _gap_at(self, position: int, expected: int, reader: Reader) -> Gap:
+        """The gap that begins at `position`: known, or found now and reported."""
+        gap = self.index.gap_at(position)
+        if gap is None:
+            stop, next_ = find_good(reader, position, expected, self.seed) or (self.position, self.end)
+            if reader.unreadable:
+                raise OSError(errno.EIO, "the device does not give these bytes")
+            gap = Gap(expected, next_, position, stop)
+            self.index.gaps.append(gap)
+            report(self.disk, self.path, reader, gap)
+        return gap
+
+    def at_time(self, time: int) -> int:
+        """The first offset of the first batch appended at `time` or later; `end` where there is none."""
+        offset = self.first
+        if (mark := self.index.before_time(time)) is not None:
+            offset = mark.offset
+        while block := self.read(offset, STEP):
+            at = 0
+            while at < len(block.data):
+                head = header(block.data, at)
+                if head.appended >= time:
+                    return head.first
+                at = head.end
+            offset = block.next
+        return self.end
+
+    # --- recovery
+
+    def recover(self) -> Tail:
+        """Find what the file holds: by its seal, or by checking each batch behind the last flushed mark."""
+        try:
+            file = self.open()
+            size = self.disk.files.size(file.fd)
+            self._index, believed = self._load_index(size)
+            tail = self._recover_sealed() or self._recover_open(file, size)
+        except OSError as error:
+            raise log_error(error, f"recovering {self.path}") from error
+        if believed < 0:
+            self.rebuild_later()
+        return tail
+
+    def _load_index(self, size: int) -> tuple[Index, int]:
+        """The index in the file; -1 where more stands there than can be believed."""
+        try:
+            file = self.disk.open(self.index_path)
+        except FileNotFoundError:
+            return Index(), 0
+        data = self.disk.files.read(file.fd, self.disk.files.size(file.fd), 0)
+        index, believed = decode(data, self.first, self.seed_of_index, size)
+        return index, believed if believed == len(data) else -1
+
+    def _recover_sealed(self) -> Tail | None:
+        seal = self.index.sealed
+        if seal is None:
+            return None
+        self.end, self.last_time, self.position = seal
+        self.flushed = self.position
+        self.first_time = self.index.times[0] if len(self.index) else 0
+        self.closed = True
+        return Tail(self.position, self.end, self.last_time, True)
+
+    def _recover_open(self, file: OpenFile, size: int) -> Tail:
+        index = self.index
+        start = index.last() or Mark(self.first, 0, 0)
+        reader = Reader(self.disk.files, file.fd, size)
+        known = len(index.gaps)
+        tail = scan(reader, start, self.seed, index, self.keyed)
+        self.flushed = start.position
+        self.position, self.end, self.last_time = tail.position, tail.offset, tail.time
+        self.first_time = index.times[0] if len(index) else 0
+        self.doubtful = bool(reader.unreadable)
+        for gap in index.gaps[known:]:
+            report(self.disk, self.path, reader, gap)
+        if not tail.torn:
+            report(self.disk, self.path, reader, Gap(self.end, self.end, self.position, size))
+            self.tail_bad = self.closed = True
+        elif size > self.position:
+            self._cut(file)
+        return tail
