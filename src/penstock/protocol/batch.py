@@ -13,6 +13,9 @@ The CRC is seeded, so that a run of zeros is no batch, nor is one of another top
 Compiled where there is a compiler: everything here runs once per record or per batch.
 """
 
+# What is read from a C array has no type that mypy knows.
+# mypy: no-warn-return-any
+
 from __future__ import annotations
 
 import struct
@@ -26,7 +29,7 @@ from penstock.errors import CorruptLog
 try:
     import cython
 except ImportError:  # a plain build has no need of Cython
-    from penstock import plain as cython
+    from penstock import plain as cython  # type: ignore[no-redef]
 if cython.compiled:
     from cython.cimports.libc.string import memcpy
 
@@ -54,7 +57,7 @@ class Header(NamedTuple):
     """What stands before a batch's payload."""
 
     first: int
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
     appended: int
     flags: int
     key: bytes
@@ -386,6 +389,29 @@ def seek(data: Buffer, at: cython.Py_ssize_t, offset: cython.ulonglong) -> int:
             break
         at += length
     return at
+
+
+def span(data: Buffer, at: cython.Py_ssize_t, end: cython.Py_ssize_t, size: cython.Py_ssize_t) -> int:
+    """Where the whole batches end that begin at `at` and fit `size` bytes (one at least), by headers up to `end`."""
+    view: cython.const_uchar[::1] = data
+    stop: cython.Py_ssize_t = at
+    length: cython.Py_ssize_t
+    if at < 0 or end > len(view):
+        raise ValueError("not inside the data")
+    while stop < end:
+        length = _length(view, stop)
+        if length <= 0 or length > end - stop or (stop > at and stop + length - at > size):
+            break
+        stop += length
+    return stop
+
+
+def first_at(data: Buffer, at: cython.Py_ssize_t) -> int:
+    """The first offset of the batch whose header stands at `at`."""
+    view: cython.const_uchar[::1] = data
+    if at < 0 or len(view) - at < 40:
+        raise ValueError("no header")
+    return _u64(view, at + 12)
 
 
 def header(data: Buffer, at: int = 0) -> Header:

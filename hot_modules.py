@@ -1,0 +1,43 @@
+"""The hot modules: which are compiled and why, and how a compiled one is told from a stale one.
+
+The build compiles what stands here, the tests check that they run it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import Final
+
+REASONS: Final = {
+    "penstock.protocol.batch": "writes, walks and checks every record of every batch",
+}
+
+ROOT: Final = Path(__file__).resolve().parent
+
+
+def source(module: str) -> Path:
+    """The `.py` that the module is written in."""
+    return ROOT / "src" / Path(*module.split(".")).with_suffix(".py")
+
+
+def compiled(module: str) -> Path:
+    """Where an in-place build puts the compiled module for this Python."""
+    return source(module).with_suffix(EXTENSION_SUFFIXES[0])
+
+
+def fingerprint(module: str) -> str:
+    """Names all that a compiled module is made from; it stands in the compiled file."""
+    made_from = [source(module), *sorted((ROOT / "src").rglob("*.pxd")), ROOT / "setup.py"]
+    contents = hashlib.sha256(b"\0".join(path.read_bytes() for path in made_from))
+    return f"penstock:{module}:{contents.hexdigest()}"
+
+
+def is_current(path: Path, module: str) -> bool:
+    """Whether the compiled file at `path` was made from the sources as they are now."""
+    return path.exists() and fingerprint(module).encode() in path.read_bytes()
+
+
+if __name__ == "__main__":
+    print(*map(source, REASONS))

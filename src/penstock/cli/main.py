@@ -1,0 +1,108 @@
+"""The `penstock` command: finds the subcommand, runs it, and turns what went wrong into a sentence and an exit code.
+
+A subcommand is a module with two functions; its first docstring line says what it does:
+
+    def add_arguments(parser: argparse.ArgumentParser) -> None
+    def run(arguments: argparse.Namespace) -> int          the exit code
+
+It is imported only when it is called: `penstock` starts as fast as what it is asked to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from penstock import __version__
+from penstock.errors import PenstockError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FAILED: Final = 1  # argparse exits with 2 where the call itself is wrong
+INTERRUPTED: Final = 130  # what a shell reports of a program that SIGINT or SIGPIPE ended
+PIPE_CLOSED: Final = 141
+
+
+class Command(NamedTuple):
+    """Where a subcommand lives, and its line in the overview."""
+
+    module: str
+    help: str
+
+
+COMMANDS: Final[Mapping[str, Command]] = {}
+
+
+def main(argv: Sequence[str] | None = None, commands: Mapping[str, Command] = COMMANDS) -> int:
+    """Run what `argv` asks for; the exit code. `commands` go by their words, as in "log verify"."""
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv), commands)
+        sys.stdout.flush()
+    except PenstockError as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has enough, as `head` does
+        _silence_stdout()
+        return PIPE_CLOSED
+    return code
+
+
+def _run(argv: list[str], commands: Mapping[str, Command]) -> int:
+    words = _command_words(argv, commands)
+    name = " ".join(words)
+    if name not in commands:
+        _overview(words, commands).parse_args(argv[len(words) :])  # shows help or the version, or says what is wrong
+        return 2
+    module = import_module(commands[name].module)
+    parser = argparse.ArgumentParser(prog=f"penstock {name}", description=(module.__doc__ or "").partition("\n")[0])
+    module.add_arguments(parser)
+    code: int = module.run(parser.parse_args(argv[len(words) :]))
+    return code
+
+
+def _command_words(argv: Sequence[str], commands: Mapping[str, Command]) -> list[str]:
+    """The first arguments, as far as they name a command or a group of them."""
+    words: list[str] = []
+    for word in argv:
+        if not _below([*words, word], commands):
+            break
+        words.append(word)
+    return words
+
+
+def _below(words: Sequence[str], commands: Mapping[str, Command]) -> dict[str, str]:
+    """The commands that begin with these words: the rest of the name, and the help."""
+    start = "".join(f"{word} " for word in words)
+    return {
+        f"{name} ".removeprefix(start).strip(): command.help
+        for name, command in commands.items()
+        if f"{name} ".startswith(start)
+    }
+
+
+def _overview(words: Sequence[str], commands: Mapping[str, Command]) -> argparse.ArgumentParser:
+    """A parser that knows the names of the commands below `words`, and nothing about their arguments."""
+    parser = argparse.ArgumentParser(
+        prog=" ".join(["penstock", *words]),
+        description=None if words else "Tools around the logs of Penstock.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    if not words:
+        parser.add_argument("--version", action="version", version=f"penstock {__version__}")
+    listed = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    for name, help_ in _below(words, commands).items():
+        listed.add_parser(name, help=help_)
+    return parser
+
+
+def _silence_stdout() -> None:
+    """Let Python's own flush at exit go nowhere, instead of failing once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
