@@ -1,34 +1,42 @@
 PYTHON ?= python3
+JOBS ?= 2
 CODE ?= src tests typings hot_modules.py $(wildcard bench)
 BIN := .venv/bin
-PLAIN := $(wildcard tests/unit/protocol tests/unit/log)
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
+PLAIN := $(wildcard tests/unit/protocol tests/unit/log tests/unit/broker)
 
-.PHONY: help test test-slow lint fuzz annotate clean compiled
 .DEFAULT_GOAL := help
+.PHONY: help test test-slow lint fuzz bench demo annotate clean compiled
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test: compiled ## the ordinary suite, compiled; then protocol and log plain
-	$(BIN)/pytest
-	PENSTOCK_PURE=1 $(BIN)/pytest $(PLAIN)
+test: compiled ## the ordinary suite, compiled; then protocol and log once more, plain
+	$(PYTEST)
+	PENSTOCK_PURE=1 $(PYTEST) $(PLAIN)
 
-test-slow: compiled ## what takes longer
-	$(BIN)/pytest -m slow --hypothesis-profile=fuzz
+test-slow: compiled ## what takes longer than that
+	$(PYTEST) -m slow --hypothesis-profile=fuzz
 
-lint: .venv/ready ## ruff, mypy, the table of imports
+lint: .venv/ready ## ruff, mypy, the table of imports; CODE="files" for some of it
 	$(BIN)/ruff check $(CODE) setup.py
 	$(BIN)/ruff format --check $(CODE) setup.py
 	$(BIN)/mypy $(CODE)
-	PENSTOCK_PURE=1 $(BIN)/pytest -q tests/unit/test_imports.py
+	PENSTOCK_PURE=1 $(BIN)/pytest tests/unit/test_imports.py
 
-fuzz: compiled ## property tests with random data, EXAMPLES=1000 each
-	$(BIN)/pytest -m hypothesis --hypothesis-profile=fuzz
+fuzz: compiled ## the property tests with random data, EXAMPLES=1000 each
+	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz
 
-annotate: .venv/ready ## Cython's view of the hot modules as HTML, into annotate/
-	$(BIN)/cython --annotate -3 --output-dir annotate $$($(BIN)/python hot_modules.py)
+bench: compiled ## how fast it is, beside what this machine can do
+	$(BIN)/python -m bench
 
-clean: ## everything that was built, and .venv
+demo: compiled ## see it work
+	$(BIN)/python -m penstock.cli.demo
+
+annotate: .venv/ready ## Cython's view of the hot modules, as HTML in annotate/
+	$(BIN)/python -c 'import hot_modules; hot_modules.annotate("annotate")'
+
+clean: ## remove what was built, and .venv
 	rm -rf .venv build dist annotate src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
 	find src -name '*.so' -delete

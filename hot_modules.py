@@ -23,7 +23,7 @@ def source(module: str) -> Path:
 
 
 def compiled(module: str) -> Path:
-    """Where an in-place build puts the compiled module for this Python."""
+    """Where an in-place build puts the module for this Python."""
     return source(module).with_suffix(EXTENSION_SUFFIXES[0])
 
 
@@ -34,10 +34,17 @@ def fingerprint(module: str) -> str:
     return f"penstock:{module}:{contents.hexdigest()}"
 
 
-def is_current(path: Path, module: str) -> bool:
-    """Whether the compiled file at `path` was made from the sources as they are now."""
+def is_current(module: str) -> bool:
+    """Whether the module is compiled in place, from the sources as they are now."""
+    path = compiled(module)
     return path.exists() and fingerprint(module).encode() in path.read_bytes()
 
 
-if __name__ == "__main__":
-    print(*map(source, REASONS))
+def annotate(folder: str) -> None:
+    """Write what Cython makes of the hot modules as HTML: the yellower a line, the more Python is left in it."""
+    from Cython.Build import cythonize
+
+    sources = [str(source(module).relative_to(ROOT)) for module in REASONS]
+    cythonize(sources, build_dir=folder, annotate=True, force=True)  # type: ignore[no-untyped-call]
+    for path in Path(folder).rglob("*.c"):
+        path.unlink()

@@ -11,6 +11,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
+from setuptools.command.editable_wheel import editable_wheel
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import hot_modules
@@ -28,7 +29,13 @@ class Build(build):
 
 
 class BuildHot(build_ext):
-    """Python to C below build/, C to machine code; a module that is compiled from the same sources is left alone."""
+    """Python to C below build/, C to machine code; in place, only what is not compiled from the sources as they are."""
+
+    def run(self) -> None:
+        if self.inplace:
+            self.extensions = [each for each in self.extensions if not hot_modules.is_current(each.name)]
+        self.force = self.parallel = True
+        super().run()
 
     def build_extensions(self) -> None:
         compiler = self.compiler.compiler_so[0]
@@ -36,17 +43,24 @@ class BuildHot(build_ext):
             sys.exit(_cannot_compile(f"there is no C compiler ({compiler})"))
         if not Path(sysconfig.get_path("include"), "Python.h").exists():
             sys.exit(_cannot_compile("Python's C headers are missing"))
+        self._generate()
         super().build_extensions()
 
-    def build_extension(self, ext: Extension) -> None:
-        if hot_modules.is_current(Path(self.get_ext_fullpath(ext.name)), ext.name):
-            return
+    def _generate(self) -> None:
         from Cython.Build import cythonize  # a plain build does without
 
-        [hot] = cythonize([ext], build_dir=str(GENERATED), force=True, annotate=bool(os.environ.get("ANNOTATE")))
-        ext.sources = [*hot.sources, _fingerprint_source(ext.name)]
-        self.force = True
-        super().build_extension(ext)
+        generated = {made.name: made.sources for made in cythonize(self.extensions, build_dir=GENERATED, force=True)}
+        for each in self.extensions:
+            each.sources = [*generated[each.name], _fingerprint_source(each.name)]
+
+
+class PlainEditable(editable_wheel):
+    """A plain editable install: what was compiled in place before would still win over its `.py`."""
+
+    def run(self) -> None:
+        for module in hot_modules.REASONS:
+            hot_modules.compiled(module).unlink(missing_ok=True)
+        super().run()
 
 
 def _cannot_compile(reason: str) -> str:
@@ -68,7 +82,10 @@ def _extension(module: str) -> Extension:
     return Extension(module, [str(source)], extra_compile_args=["-g0"])
 
 
-setup(
-    ext_modules=[] if PURE else [_extension(module) for module in hot_modules.REASONS],
-    cmdclass={"build": Build, "build_ext": BuildHot},
-)
+if PURE:
+    setup(cmdclass={"build": Build, "editable_wheel": PlainEditable})
+else:
+    setup(
+        ext_modules=[_extension(module) for module in hot_modules.REASONS],
+        cmdclass={"build": Build, "build_ext": BuildHot},
+    )

@@ -71,4 +71,4 @@ def _not_as_asked(module: str) -> str | None:
         return f"{module}: not compiled"
     if found != compiled:
         return f"{module}: found {found}, not {compiled}"
-    return None if hot_modules.is_current(compiled, module) else f"{module}: compiled from other sources"
+    return None if hot_modules.is_current(module) else f"{module}: compiled from other sources"
