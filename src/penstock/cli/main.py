@@ -40,20 +40,26 @@ COMMANDS: Final[Mapping[str, Command]] = {}
 def main(argv: Sequence[str] | None = None, commands: Mapping[str, Command] = COMMANDS) -> int:
     """Run what `argv` asks for; the exit code. `commands` go by their words, as in "log verify"."""
     try:
-        code = _run(list(sys.argv[1:] if argv is None else argv), commands)
-        sys.stdout.flush()
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv), commands)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader has enough, as `head` does
+        _silence_stdout()
+        return PIPE_CLOSED
+
+
+def _run(argv: list[str], commands: Mapping[str, Command]) -> int:
+    try:
+        return _call(argv, commands)
     except PenstockError as error:
         print(f"penstock: {error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader has enough, as `head` does
-        _silence_stdout()
-        return PIPE_CLOSED
-    return code
 
 
-def _run(argv: list[str], commands: Mapping[str, Command]) -> int:
+def _call(argv: list[str], commands: Mapping[str, Command]) -> int:
     words = _command_words(argv, commands)
     name = " ".join(words)
     if name not in commands:
