@@ -135,17 +135,19 @@ def write_whole(files: Files, fd: int, data: Buffer, position: int) -> None:
         done += more
 
 
-def replace(files: Files, path: str, data: bytes) -> None:
-    """`path` holds `data` whole, or what it held before, also after a power cut; durable when this returns."""
+def replace(files: Files, path: str, data: bytes, *, flush: bool = True) -> None:
+    """`path` holds `data` whole, or what it held before; with `flush` also after a power cut, and durable at return."""
     partial = f"{path}.partial"
     fd = files.open(partial, create=True, truncate=True)
     try:
         write_whole(files, fd, data, 0)
-        files.flush(fd)
+        if flush:
+            files.flush(fd)
     finally:
         files.close(fd)
     files.rename(partial, path)
-    files.flush_directory(os.path.dirname(path))
+    if flush:
+        files.flush_directory(os.path.dirname(path))
 
 
 def read_whole(files: Files, path: str) -> bytes:

@@ -90,6 +90,14 @@ class Index:
         number = bisect_right(self.positions, position) - 1
         return self.at(number) if number >= 0 else None
 
+    def cut(self, position: int) -> None:
+        """Forget what lies behind `position`."""
+        keep = bisect_right(self.positions, position)
+        del self.offsets[keep:], self.times[keep:], self.positions[keep:]
+        self.gaps = [gap for gap in self.gaps if gap.stop <= position]
+        self.written = min(self.written, keep)
+        self.sealed = None
+
     def gap_at(self, position: int) -> Gap | None:
         return next((gap for gap in self.gaps if gap.position == position), None)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from penstock.log.disk import Disk, OpenFile
+    from penstock.log.work import Work
 
 _HINTS: Final = 32  # places remembered for readers that go on where they stopped
 
@@ -36,7 +37,12 @@ class Block(NamedTuple):
 
     first: int
     next: int
-    data: Buffer
+    data: bytes | bytearray | memoryview
+
+    def until(self, offset: int) -> Block:
+        """The batches that lie below `offset`, which a batch begins with."""
+        stop = seek(self.data, 0, offset)
+        return Block(self.first, offset, memoryview(self.data)[:stop])
 
 
 class Segment:
@@ -44,7 +50,7 @@ class Segment:
 
     __slots__ = (
         "_file", "_hints", "_index", "_name", "closed", "disk", "doubtful", "end", "first", "first_time", "flushed",
-        "keyed", "last_time", "position", "seed", "tail_bad",
+        "flushed_end", "keyed", "last_time", "position", "seed", "tail_bad",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, first: int, seed: int) -> None:
@@ -56,6 +62,7 @@ class Segment:
         self.end = first  # the offset after its last record
         self.position = 0  # the byte after its last batch
         self.flushed = 0  # up to this byte it is known to be on the device
+        self.flushed_end = first  # and at least up to this offset
         self.first_time = 0
         self.last_time = 0
         self.closed = False  # takes no more batches
@@ -111,6 +118,8 @@ class Segment:
         file = self.open(create=True)
         size = memoryview(batch).nbytes
         try:
+            if not self.position and self.disk.files.size(file.fd):
+                self.disk.files.truncate(file.fd, 0)  # what an append that failed left there
             write_whole(self.disk.files, file.fd, batch, self.position)
         except OSError as error:
             self._cut(file)
@@ -136,6 +145,22 @@ class Segment:
         except OSError:
             self.closed = True
 
+    def cut_view(self, end: int) -> None:
+        """From `end` on another segment holds the batches: what this one has of them is not looked at any more."""
+        mark = self.index.before_offset(end) or Mark(self.first, 0, 0)
+        reader = Reader(self.disk.files, self.open().fd, self.position)
+        position, time = mark.position, mark.time
+        while found := reader.batch(position, self.seed):
+            if found[0].first >= end:
+                break
+            position += found[0].end
+            time = found[0].appended
+        self.end, self.position, self.last_time = end, position, time
+        self.flushed = min(self.flushed, position)
+        self.flushed_end = min(self.flushed_end, end)
+        self.index.cut(position)
+        self._hints.clear()
+
     # --- flushing: what the device has
 
     @property
@@ -145,9 +170,10 @@ class Segment:
     def flushed_to(self, position: int) -> bytes:
         """The bytes up to `position` are on the device: the index entries that may be written now."""
         self.flushed = max(self.flushed, position)
-        file = self._file
-        if file is not None and self.flushed == self.position:
-            file.unflushed = False
+        if self.flushed == self.position:
+            self.flushed_end = self.end
+            if self._file is not None:
+                self._file.unflushed = False
         index = self.index
         entries = index.unwritten(self.flushed, self.seed_of_index)
         if self.closed and not self.dirty and index.sealed is None and not self.tail_bad:
@@ -211,10 +237,7 @@ class Segment:
 
     def _read_straight(self, offset: int, size: int, now: bool) -> Block | None:
         """By headers to the batch, then by CRC; None where that does not lead to `offset`."""
-        position = self._hints.get(offset, -1)
-        if position < 0:
-            mark = self.index.before_offset(offset)
-            position = mark.position if mark else 0
+        position = self._start(offset)
         wanted = max(size, STEP)
         while position < self.position:
             data = self._bytes(position, wanted, now)
@@ -227,6 +250,26 @@ class Segment:
             position += at
             wanted = max(wanted, length)
         return None
+
+    def _start(self, offset: int) -> int:
+        """Where to begin to look for the batch that holds `offset`."""
+        position = self._hints.get(offset)
+        if position is None:
+            mark = self.index.before_offset(offset)
+            position = mark.position if mark else 0
+        return position
+
+    def warm(self, work: Work, offset: int, size: int) -> None:
+        """Add a step that reads the bytes at `offset` and drops them: the page cache has them then."""
+        file, position = self.open(), self._start(offset)
+        file.pins += 1
+
+        def unpin(_error: OSError | None = None) -> None:
+            file.pins -= 1
+
+        work.step(lambda: _drop(self.disk.files.read(file.fd, size + STEP, position)))
+        work.then(unpin)
+        work.otherwise(unpin)
 
     def _good_block(self, data: bytes, at: int, offset: int, size: int, position: int) -> Block | None:
         head = header(data, at)
@@ -320,7 +363,7 @@ class Segment:
         if seal is None:
             return None
         self.end, self.last_time, self.position = seal
-        self.flushed = self.position
+        self.flushed, self.flushed_end = self.position, self.end
         self.first_time = self.index.times[0] if len(self.index) else 0
         self.closed = True
         return Tail(self.position, self.end, self.last_time, True)
@@ -331,7 +374,7 @@ class Segment:
         reader = Reader(self.disk.files, file.fd, size)
         known = len(index.gaps)
         tail = scan(reader, start, self.seed, index, self.keyed)
-        self.flushed = start.position
+        self.flushed, self.flushed_end = start.position, start.offset
         self.position, self.end, self.last_time = tail.position, tail.offset, tail.time
         self.first_time = index.times[0] if len(index) else 0
         self.doubtful = bool(reader.unreadable)
@@ -343,3 +386,7 @@ class Segment:
         elif size > self.position:
             self._cut(file)
         return tail
+
+
+def _drop(_data: bytes) -> None:
+    pass

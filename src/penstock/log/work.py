@@ -19,6 +19,9 @@ class Work:
         self._undone: list[Callable[[OSError], None]] = []
         self.error: OSError | None = None
 
+    def __bool__(self) -> bool:
+        return bool(self._steps)
+
     def step(self, do: Callable[[], None]) -> None:
         self._steps.append(do)
 

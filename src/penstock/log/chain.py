@@ -1,0 +1,228 @@
+"""The segments of one log, in order: rolling, reading across them, deleting from the front. Knows no topic.
+
+What lies between the end of a segment and the first offset of the next is a hole: nobody gets it, readers are told.
+Where the next one begins before a segment's end (its end was copied to a new file after a failed flush), the next
+one is right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from penstock.errors import log_error
+from penstock.log.segment import Block, Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Buffer
+
+    from penstock.log.disk import Disk
+    from penstock.log.work import Work
+
+SUFFIX: Final = ".log"
+_LOADED: Final = 4  # sealed segments whose index is kept in memory
+
+
+class Hole(NamedTuple):
+    """Offsets `[first, next)` that hold nothing, and why."""
+
+    first: int
+    next: int
+    why: str  # "lost", "damaged", "emptied"
+
+
+class Chain:
+    """Segments by first offset; the last one takes the batches."""
+
+    __slots__ = ("_firsts", "_loaded", "directory", "directory_dirty", "disk", "max_bytes", "seed", "segments")
+
+    def __init__(self, disk: Disk, directory: str, seed: int, max_bytes: int) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.seed = seed
+        self.max_bytes = max_bytes
+        self.segments: list[Segment] = []
+        self.directory_dirty = False  # files were created whose names a power cut could still take
+        self._firsts: list[int] = []
+        self._loaded: list[Segment] = []
+
+    def recover(self, earliest: int) -> None:
+        """Find the segments in the directory; those wholly below `earliest` were meant to be deleted, and are."""
+        try:
+            names = sorted(name for name, folder in self.disk.files.list(self.directory) if not folder)
+        except OSError as error:
+            raise log_error(error, f"listing {self.directory}") from error
+        firsts = [int(name[:20]) for name in names if name.endswith(SUFFIX) and name[:20].isdigit() and len(name) == 24]
+        while len(firsts) > 1 and firsts[1] <= earliest:
+            _unlink(self.disk, Segment(self.disk, self.directory, firsts.pop(0), self.seed))
+        for first in firsts:
+            segment = Segment(self.disk, self.directory, first, self.seed)
+            segment.recover()
+            if self.segments:
+                self._close_before(first)
+            self._add(segment)
+
+    def _close_before(self, first: int) -> None:
+        """The last segment ends where the next begins, or earlier."""
+        last = self.segments[-1]
+        last.closed = True
+        if last.end > first:
+            last.cut_view(first)
+        last.forget_index()
+
+    def _add(self, segment: Segment) -> None:
+        self.segments.append(segment)
+        self._firsts.append(segment.first)
+
+    def first(self, end: int) -> int:
+        """The first offset that is kept, `end` where there is none."""
+        return self._firsts[0] if self._firsts else end
+
+    def flushed_end(self, end: int) -> int:
+        """Up to which offset all is known to be on the device."""
+        return next((segment.flushed_end for segment in self.dirty()), end)
+
+    def warm(self, work: Work, offset: int, size: int) -> None:
+        """Add a step that reads the bytes at `offset`, so that the page cache has them."""
+        number = max(0, bisect_right(self._firsts, offset) - 1)
+        if number < len(self.segments):
+            self.segments[number].warm(work, offset, size)
+
+    def close(self) -> None:
+        for segment in self.segments:
+            self.disk.close(segment.path)
+            self.disk.close(segment.index_path)
+
+    @property
+    def bytes(self) -> int:
+        return sum(segment.position for segment in self.segments)
+
+    def append(self, batch: Buffer, first: int, count: int, time: int) -> None:
+        """Write a batch behind the last one, in a new segment where it does not fit or does not follow."""
+        size = memoryview(batch).nbytes
+        last = self.segments[-1] if self.segments else None
+        if last is not None and not last.closed and last.end == first and last.position + size <= self.max_bytes:
+            last.append(batch, count, time)
+            return
+        if last is not None and not last.position and last.first == first and not last.tail_bad:
+            last.closed = False  # nothing stands in it yet, whatever its size
+            last.append(batch, count, time)
+            return
+        segment = Segment(self.disk, self.directory, first, self.seed)
+        self.directory_dirty = True
+        segment.append(batch, count, time)
+        self.roll()
+        self._add(segment)
+
+    def roll(self) -> None:
+        """The last segment takes no more batches."""
+        if self.segments:
+            self.segments[-1].closed = True
+
+    def read(self, offset: int, size: int, *, now: bool = False) -> Block | None:
+        """Whole batches from the one that holds `offset`, or the first one behind it; None at the end."""
+        for number in range(max(0, bisect_right(self._firsts, offset) - 1), len(self.segments)):
+            segment = self.segments[number]
+            if block := segment.read(max(offset, segment.first), size, now=now):
+                self._keep_loaded(segment)
+                return block
+        return None
+
+    def _keep_loaded(self, segment: Segment) -> None:
+        """Indexes are read from their files when they are needed, and few are kept."""
+        if not segment.closed or segment in self._loaded:
+            return
+        self._loaded.append(segment)
+        if len(self._loaded) > _LOADED:
+            self._loaded.pop(0).forget_index()
+
+    def at_time(self, time: int) -> int | None:
+        """The first offset of the first batch appended at `time` or later."""
+        for segment in self.segments:
+            if segment.position and segment.last_time >= time:
+                return segment.at_time(time)
+        return None
+
+    def holes(self, first: int, end: int) -> Iterator[Hole]:
+        """What `[first, end)` lacks because it was lost or is damaged, as far as it has been met."""
+        expected = first
+        for segment in self.segments:
+            if segment.first > expected:
+                yield from _clip(Hole(expected, segment.first, "lost"), first, end)
+            for gap in segment.index.gaps:
+                yield from _clip(Hole(gap.first, gap.next, "damaged"), first, end)
+            expected = max(expected, segment.end)
+        yield from _clip(Hole(expected, end, "lost"), first, end)
+
+    def dirty(self) -> list[Segment]:
+        return [segment for segment in self.segments if segment.dirty]
+
+    def flush(self, work: Work) -> None:
+        """Add the flush of all that is dirty, oldest first: what is newer never counts as flushed before it."""
+        for segment in self.dirty():
+            self._flush_segment(work, segment)
+        if self.directory_dirty:
+            self.directory_dirty = False
+            work.step(lambda: self.disk.files.flush_directory(self.directory))
+            work.otherwise(self._directory_not_flushed)
+
+    def _flush_segment(self, work: Work, segment: Segment) -> None:
+        file, position = segment.open(), segment.position
+        file.pins += 1
+
+        def done() -> None:
+            file.pins -= 1
+            segment.write_index(segment.flushed_to(position))
+
+        def failed(_error: OSError) -> None:
+            file.pins -= 1
+
+        work.step(lambda: self.disk.flush(file))
+        work.then(done)
+        work.otherwise(failed)
+
+    def _directory_not_flushed(self, _error: OSError) -> None:
+        self.directory_dirty = True
+
+    def drop(self, offset: int) -> list[Segment]:
+        """Forget the closed segments that lie wholly below `offset`; their files are the caller's to unlink."""
+        number = 0
+        while number < len(self.segments) - 1 and self._firsts[number + 1] <= offset:
+            number += 1
+        dropped = self.segments[:number]
+        del self.segments[:number], self._firsts[:number]
+        return dropped
+
+    def replace(self, old: Segment, new: Segment) -> None:
+        """`new` holds what `old` had from `new.first` on."""
+        number = self.segments.index(old)
+        if new.first == old.first:
+            self.segments[number] = new
+        else:
+            old.closed = True
+            old.cut_view(new.first)
+            self.segments.insert(number + 1, new)
+            self._firsts.insert(number + 1, new.first)
+
+
+def unlink_steps(work: Work, disk: Disk, dropped: list[Segment]) -> None:
+    """Oldest first, so that what a kill leaves is never the front alone."""
+    for segment in dropped:
+        disk.close(segment.path)
+        disk.close(segment.index_path)
+        work.step(lambda segment=segment: _unlink(disk, segment))  # type: ignore[misc]
+
+
+def _unlink(disk: Disk, segment: Segment) -> None:
+    for path in (segment.index_path, segment.path):
+        with contextlib.suppress(FileNotFoundError):
+            disk.files.unlink(path)
+
+
+def _clip(hole: Hole, first: int, end: int) -> Iterator[Hole]:
+    low, high = max(hole.first, first), min(hole.next, end)
+    if low < high:
+        yield Hole(low, high, hole.why)

@@ -1,0 +1,102 @@
+"""After a failed flush: what was not flushed, copied to new files and flushed there. Knows a chain's segments.
+
+Linux tells of a failed flush once and then calls the lost bytes clean, so the same file is never flushed again. For
+each segment, oldest first, the part behind its last flushed byte is copied under a name that recovery ignores, flushed
+and renamed to its first offset: in place of the segment where nothing of it was flushed, else beside it, where the
+newer file is the one that is read. Each step leaves a log that recovers.
+"""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+from penstock.log.files import write_whole
+from penstock.log.scan import WINDOW, Reader
+from penstock.log.segment import Segment
+
+if TYPE_CHECKING:
+    from penstock.log.chain import Chain
+    from penstock.log.disk import OpenFile
+
+RESCUED = ".rescue"
+
+
+class _Part:
+    """What of one segment was not flushed."""
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.file: OpenFile = segment.open()
+        self.file.pins += 1
+        self.start = segment.flushed
+        self.stop = segment.position
+        self.first = segment.first
+        self.gaps = {gap.position: gap.stop for gap in segment.index.gaps}
+
+
+class Rescue:
+    """Made and adopted where the log lives; `copy` runs on a thread."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+        self._parts = [_Part(segment) for segment in chain.dirty()]
+
+    def copy(self) -> None:
+        files = self._chain.disk.files
+        for part in self._parts:
+            self._copy_part(part)
+        files.flush_directory(self._chain.directory)
+
+    def _copy_part(self, part: _Part) -> None:
+        files = self._chain.disk.files
+        reader = Reader(files, part.file.fd, part.stop)
+        partial = f"{self._chain.directory}/{part.segment.first:020d}{RESCUED}"
+        fd = files.open(partial, create=True, truncate=True)
+        try:
+            position, first = part.start, None
+            while position < part.stop:
+                first, position = self._copy_batch(part, reader, fd, position, first)
+            files.flush(fd)
+        finally:
+            files.close(fd)
+        part.first = part.segment.first if first is None else first
+        files.rename(partial, f"{self._chain.directory}/{part.first:020d}.log")
+
+    def _copy_batch(
+        self, part: _Part, reader: Reader, fd: int, position: int, first: int | None
+    ) -> tuple[int | None, int]:
+        """Copy what begins at `position`, a good batch or known damage; the first offset copied, and what follows."""
+        if (stop := part.gaps.get(position)) is not None and stop > position:
+            for at in range(position, stop, WINDOW):
+                data = reader.read(at, min(WINDOW, stop - at))
+                write_whole(self._chain.disk.files, fd, data, at - part.start)
+            return first, stop
+        found = reader.batch(position, part.segment.seed)
+        if found is None:
+            raise OSError(errno.EIO, "what was not flushed cannot be read back either")
+        head, data = found
+        write_whole(self._chain.disk.files, fd, data, position - part.start)
+        return (head.first if first is None else first), position + len(data)
+
+    def adopt(self) -> None:
+        """The new files take the place of what was not flushed."""
+        chain = self._chain
+        for part in self._parts:
+            self._let_go(part)
+            chain.disk.close(part.segment.path)
+            new = Segment(chain.disk, chain.directory, part.first, chain.seed)
+            if part.first == part.segment.first:
+                part.segment.rebuild_later()
+            new.recover()
+            new.flushed = new.position
+            new.closed = part.segment.closed
+            chain.replace(part.segment, new)
+
+    def give_up(self) -> None:
+        """It will be tried again, with a copy of its own."""
+        for part in self._parts:
+            self._let_go(part)
+
+    def _let_go(self, part: _Part) -> None:
+        part.file.pins -= 1

@@ -1,0 +1,385 @@
+"""A topic's log: offsets, what is answered, what is flushed, and what is done when a flush fails. Knows no channel.
+
+    earliest          flushed                   end
+       | segment | segment | segment ...         |       the last part also in memory: the tail
+    ---+-------------------+---------------------+--------------------+-----> offsets
+       below: deleted, or  up to here            next offset          reserved: none beyond is given out
+       held for stragglers on the device
+
+Rules
+- `append` returns when the batch is written to the operating system: a process kill loses nothing of it.
+- `committed` is what may be answered OK and read: the end, or with sync_every=1 what is flushed.
+- `work` gives what a thread has to do, one at a time: a flush takes all that waits for it.
+- A flush that fails is not tried again on the same file: the log refuses appends, copies what was not flushed to new
+  files, flushes those, and heals; nothing that is read changes.
+- After a power cut it goes on at the reserved bound; what lies between is a hole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from penstock.errors import CorruptLog, FlushFailed, NotRetained, Refused, TooLarge, log_error
+from penstock.log import birth as birth_file
+from penstock.log.birth import RESERVE, Birth
+from penstock.log.chain import Chain, Hole, unlink_steps
+from penstock.log.held import Held
+from penstock.log.rescue import Rescue
+from penstock.log.tail import Tail
+from penstock.log.work import Work
+from penstock.protocol.batch import HEADER, MAX_BATCH, RECORD, records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from penstock.log.disk import Disk
+    from penstock.log.segment import Block, Segment
+
+BLOCK: Final = 256 << 10  # about how much one read gives
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """What NSQ's flags of these names mean."""
+
+    max_bytes_per_file: int = 100 << 20
+    sync_every: int = 2500
+
+
+class TopicLog:
+    """The durable log of one incarnation of a topic."""
+
+    __slots__ = (
+        "_birth_dirty", "_doomed", "_flushed", "_holes", "_working", "birth", "chain", "directory", "disk", "end",
+        "held", "keyed", "last_time", "options", "refused", "tail",
+    )  # fmt: skip
+
+    def __init__(self, disk: Disk, directory: str, birth: Birth, options: LogOptions | None = None) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.birth = birth
+        self.options = options or LogOptions()
+        self.chain = Chain(disk, directory, birth.seed, self.options.max_bytes_per_file)
+        self.held = Held(disk, directory, birth)
+        self.end = birth.resume  # the next offset
+        self.last_time = 0
+        self.tail = Tail(self.end)
+        self.refused: FlushFailed | None = None  # why nothing is taken until what a flush lost is safe elsewhere
+        self.keyed: list[bytes] = []  # headers that recovery found of batches published under a key
+        self._flushed = self.end
+        self._birth_dirty = False
+        self._doomed: list[Segment] = []  # deleted, their files not yet
+        self._holes: list[Hole] = []  # emptied: kept by whoever asked for it
+        self._working = False
+
+    # --- making, opening, closing
+
+    @classmethod
+    def create(cls, disk: Disk, directory: str, birth: Birth, options: LogOptions | None = None) -> TopicLog:
+        """A new log in a new directory; safe from a power cut with its first flush."""
+        log = cls(disk, directory, birth, options)
+        try:
+            disk.files.make_directory(directory)
+            birth_file.write(disk.files, directory, birth, flush=False)
+        except OSError as error:
+            raise log_error(error, f"making {directory}") from error
+        log._birth_dirty = True
+        return log
+
+    @classmethod
+    def open(
+        cls, disk: Disk, directory: str, options: LogOptions | None = None, *, after_power_cut: bool = False
+    ) -> TopicLog:
+        """Recover the log in the directory; after a power cut, or where answered batches may be gone, jump."""
+        try:
+            log = cls(disk, directory, birth_file.read(disk.files, directory), options)
+            log._recover()
+            jump = after_power_cut
+        except CorruptLog:
+            log = cls._without_birth(disk, directory, options)
+            jump = True
+        except OSError as error:
+            raise log_error(error, f"opening {directory}") from error
+        if jump or log._ends_badly():
+            log._jump()
+        return log
+
+    @classmethod
+    def _without_birth(cls, disk: Disk, directory: str, options: LogOptions | None) -> TopicLog:
+        """A log whose topic.json is damaged: the segments say nearly all of it again."""
+        log = cls(disk, directory, birth_file.nameless(directory), options)
+        log._recover()
+        block = log.chain.read(0, 1)
+        base = int(next(records(block.data)).id, 16) - block.first if block else birth_file.born("").base
+        log.birth = log.birth._replace(base=base, earliest=log.earliest, reserved=log.end + 2 * RESERVE)
+        log.held.birth = log.birth
+        return log
+
+    def _recover(self) -> None:
+        self.chain.recover(self.birth.earliest)
+        for segment in self.chain.segments:
+            self.keyed += segment.keyed
+            segment.keyed = []
+        if self.chain.segments:
+            last = self.chain.segments[-1]
+            self.last_time = last.last_time
+            self.end = max(self.end, last.end)
+        self._flushed = self.chain.flushed_end(self.end)
+        self.held.recover()
+        self.tail.release(self.end)
+
+    def _ends_badly(self) -> bool:
+        return (
+            bool(self.chain.segments) and self.chain.segments[-1].tail_bad and self.end == self.chain.segments[-1].end
+        )
+
+    def _jump(self) -> None:
+        """Go on where no offset was ever given out; durable when this returns."""
+        self._write_birth(self.birth._replace(resume=self.birth.reserved, reserved=self.birth.reserved + RESERVE))
+        self.end = self.birth.resume
+        self.tail.release(self.end)
+
+    def _write_birth(self, birth: Birth) -> None:
+        try:
+            birth_file.write(self.disk.files, self.directory, birth)
+        except OSError as error:
+            raise log_error(error, f"writing {self.directory}/{birth_file.NAME}") from error
+        self.birth = birth
+
+    def close(self) -> None:
+        """Flush, and leave a mark for a quick start; errors are raised after all is closed that can be."""
+        try:
+            if self.refused is None and (work := self.flush()):
+                work()
+            if self.refused is not None:
+                raise self.refused
+            for segment in self.chain.segments[-1:]:
+                segment.mark_end()
+        finally:
+            self.close_files()
+
+    def close_files(self) -> None:
+        """As it is: for a log that is deleted."""
+        self.chain.close()
+        self.held.close()
+
+    # --- appending
+
+    def append(self, bodies: Sequence[bytes], now: int, *, flags: int = 0, key: bytes = b"") -> int:
+        """Write the bodies as one batch and return the first one's offset; all or nothing."""
+        self.put(bodies, now)
+        return self.write(now, flags=flags, key=key)
+
+    def put(self, bodies: Sequence[bytes], now: int) -> None:
+        """Add to the batch that the next `write` writes."""
+        self._check(sum(map(len, bodies)) + RECORD * len(bodies))
+        self.tail.put(bodies, now, self.birth.base)
+
+    def put_framed(self, data: bytes, start: int, stop: int, count: int, now: int) -> None:
+        """As `put`, for `count` bodies in `data[start:stop]`, each behind its size, as an MPUB carries them."""
+        self._check(stop - start + RECORD * count)
+        self.tail.put_framed(data, start, stop, count, now, self.birth.base)
+
+    def _check(self, size: int) -> None:
+        if self.refused is not None:
+            raise Refused(f"{self.birth.name}: {self.refused}") from self.refused
+        if size > MAX_BATCH - HEADER - (64 << 10):
+            raise TooLarge(f"{self.birth.name}: {size} bytes are more than one batch can hold")
+
+    def write(self, now: int, *, flags: int = 0, key: bytes = b"") -> int:
+        """Write what was put as one batch; the offset of its first record. After an error it never was."""
+        first, count = self.end, self.tail.count
+        if not count:
+            return first
+        time = max(now, self.last_time)
+        try:
+            if first + count > self.birth.reserved:
+                self._reserve(first + count)
+            batch = self.tail.seal(time, self.birth.seed, flags=flags, key=key)
+            self.chain.append(batch, first, count, time)
+        except BaseException:
+            self.tail.abandoned()
+            raise
+        self.tail.written()
+        self.end = self.tail.end
+        self.last_time = time
+        return first
+
+    def _reserve(self, end: int) -> None:
+        """Seldom: flushes reserve ahead, unless they take longer than tens of millions of messages."""
+        if self._working:
+            raise Refused(f"{self.birth.name}: the device is too slow to reserve offsets ahead")
+        self._write_birth(self.birth._replace(reserved=end + RESERVE))
+
+    def relax(self) -> None:
+        """Let go of the memory of a log that is idle."""
+        self.tail.release()
+
+    # --- reading
+
+    @property
+    def earliest(self) -> int:
+        """The first offset that is kept."""
+        return max(self.chain.first(self.end), self.birth.earliest)
+
+    @property
+    def committed(self) -> int:
+        """The end of what may be answered OK, and read."""
+        return self._flushed if self.options.sync_every == 1 else self.end
+
+    @property
+    def flushed(self) -> int:
+        return self._flushed
+
+    @property
+    def bytes(self) -> int:
+        return self.chain.bytes
+
+    def read(self, offset: int, size: int = BLOCK, *, now: bool = False) -> Block | None:
+        """Whole batches from the one that holds `offset`, or the first one behind it; None at the committed end.
+
+        The block's first record may lie before `offset` (it stood in the same batch) or behind it (behind a hole).
+        With `now`, BlockingIOError where the device would have to be waited for: `warm` fetches the bytes.
+        """
+        if offset >= self.committed:
+            return None
+        block = self.tail.read(offset, size)
+        if block is None:
+            block = self._read_held(offset, size) or self.chain.read(self._behind_holes(offset), size, now=now)
+        if block is None or block.next <= self.committed:
+            return block
+        return block.until(self.committed) if block.first < self.committed else None
+
+    def _read_held(self, offset: int, size: int) -> Block | None:
+        if offset >= self.earliest:
+            return None
+        if block := self.held.read(offset, size):
+            return block
+        if not self.chain.segments:
+            raise NotRetained(f"{self.birth.name}: {offset} is not kept any more", self.earliest)
+        return None
+
+    def _behind_holes(self, offset: int) -> int:
+        for hole in self._holes:
+            if hole.first <= offset < hole.next:
+                offset = hole.next
+        return offset
+
+    def warm(self, offset: int, size: int = BLOCK) -> Work:
+        """The device's bytes at `offset` into memory, on a thread; then read without `now`."""
+        work = Work()
+        self.chain.warm(work, offset, size)
+        return work
+
+    def at_time(self, time: int) -> int:
+        """The first offset of the first batch appended at `time` or later; the committed end where there is none."""
+        offset = self.chain.at_time(time)
+        return self.committed if offset is None else min(offset, self.committed)
+
+    def holes(self, first: int, end: int) -> list[Hole]:
+        """What `[first, end)` lacks, in order; damage only as far as it was met."""
+        emptied = [hole for hole in self._holes if hole.first < end and hole.next > first]
+        return sorted([*self.chain.holes(max(first, self.earliest), end), *emptied])
+
+    def add_hole(self, hole: Hole) -> None:
+        """Nobody reads these offsets any more; whoever asked for it remembers it over restarts."""
+        self._holes.append(hole)
+
+    # --- flushing
+
+    @property
+    def flush_due(self) -> bool:
+        return self.end - self._flushed >= self.options.sync_every or self._birth_dirty
+
+    def work(self) -> Work | None:
+        """What a thread has to do now: heal, delete, or flush all that is not flushed. None while one is under way."""
+        if self._working:
+            return None
+        work = self._heal() if self.refused else self._delete() or self.flush()
+        if work:
+            self._working = True
+            work.then(self._worked)
+            work.otherwise(lambda _error: self._worked())
+        return work
+
+    def _worked(self) -> None:
+        self._working = False
+
+    def flush(self) -> Work | None:
+        """Flush what is written so far, and reserve offsets ahead."""
+        work = Work()
+        end = self.end
+        self._keep_birth(work)
+        self.chain.flush(work)
+        work.then(lambda: self._flushed_to(end))
+        work.otherwise(self._flush_failed)
+        return work or None
+
+    def _keep_birth(self, work: Work) -> None:
+        """topic.json before anything that needs it counts as flushed; and the next reserve, well before it is used."""
+        birth = self.birth
+        if birth.reserved - self.end < RESERVE // 2:
+            birth = birth._replace(reserved=self.end + RESERVE)
+        elif not self._birth_dirty:
+            return
+        parent = self.directory.rpartition("/")[0]
+        work.step(lambda: birth_file.write(self.disk.files, self.directory, birth))
+        work.step(lambda: self.disk.files.flush_directory(parent))
+        work.then(lambda: self._birth_kept(birth))
+
+    def _birth_kept(self, birth: Birth) -> None:
+        self.birth = self.birth._replace(reserved=max(birth.reserved, self.birth.reserved))
+        self._birth_dirty = False
+
+    def _flushed_to(self, end: int) -> None:
+        self._flushed = max(self._flushed, end)
+
+    def _flush_failed(self, error: OSError) -> None:
+        self.refused = FlushFailed(f"flushing {self.directory}: {error.strerror or error}")
+
+    def _heal(self) -> Work:
+        rescue = Rescue(self.chain)
+        work = Work()
+        work.step(rescue.copy)
+        end = self.end
+        work.then(rescue.adopt)
+        work.otherwise(lambda _error: rescue.give_up())
+        work.then(lambda: self._healed(end))
+        return work
+
+    def _healed(self, end: int) -> None:
+        self.refused = None
+        self._flushed_to(end)
+
+    # --- deleting
+
+    def hold(self, offsets: Iterable[int], now: int) -> None:
+        """Copy these records aside, because their segments are to be deleted before they are finished."""
+        found = []
+        for offset in sorted(offsets):
+            block = self.read(offset, 1)
+            if block is not None and block.first <= offset:
+                found += [record for record in records(block.data) if record.offset == offset]
+        if found:
+            self.held.put(found, now)
+
+    def delete_below(self, offset: int) -> None:
+        """Delete the segments that lie wholly below `offset`; their files go with the next `work`."""
+        dropped = self.chain.drop(offset)
+        if dropped:
+            self._doomed += dropped
+            self.birth = self.birth._replace(earliest=self.chain.first(self.end))
+
+    def _delete(self) -> Work | None:
+        """First what was held is safe, then it is written that the rest is gone, then the files go."""
+        held = self.held.work(self.last_time)
+        if not self._doomed:
+            return held
+        work = held or Work()
+        birth, doomed = self.birth, self._doomed
+        self._doomed = []
+        work.step(lambda: birth_file.write(self.disk.files, self.directory, birth))
+        unlink_steps(work, self.disk, doomed)
+        work.otherwise(lambda _error: self._doomed.extend(doomed))
+        return work
