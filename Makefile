@@ -38,7 +38,7 @@ annotate: .venv/ready ## Cython's view of the hot modules, as HTML in annotate/
 
 clean: ## remove what was built, and .venv
 	rm -rf .venv build dist annotate src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
+	find src $(wildcard tests bench) -name __pycache__ -prune -exec rm -rf {} +
 	find src -name '*.so' -delete
 
 compiled: .venv/ready
