@@ -124,10 +124,11 @@ def scan(reader: Reader, start: Mark, seed: int, index: Index, keyed: list[bytes
             found = reader.batch(position, seed)
             index.add(expected, found[0].appended if found else time, position)
         else:
-            return Tail(position, expected, time, why != BAD or _only_zeros(reader, position))
+            return Tail(position, expected, time, why != BAD or only_zeros(reader, position))
 
 
-def _only_zeros(reader: Reader, position: int) -> bool:
+def only_zeros(reader: Reader, position: int) -> bool:
+    """Whether nothing but zeros follows: what a file system leaves of writes that a power cut took."""
     while data := reader.read(position, WINDOW):
         if data.count(0) != len(data):
             return False
