@@ -36,9 +36,9 @@ class Reader:
         except OSError as error:
             if error.errno != errno.EIO:
                 raise
-        return b"".join(
-            self._page(at, min(_PAGE, position + size - at)) for at in range(position, position + size, _PAGE)
-        )
+        end = position + size
+        pages = range(position - position % _PAGE, end, _PAGE)
+        return b"".join(self._page(max(at, position), min(at + _PAGE, end) - max(at, position)) for at in pages)
 
     def _page(self, position: int, size: int) -> bytes:
         try:
