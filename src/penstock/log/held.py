@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock.log.disk import Disk
 
 FOLDER: Final = "held"
-_SALT: Final = 0x48454C44
+SALT: Final = 0x48454C44
 _FILE: Final = 16 << 20
 
 
@@ -45,7 +45,7 @@ class Held:
 
     def _files(self) -> Chain:
         if self._chain is None:
-            self._chain = Chain(self._disk, self._folder, self.birth.seed ^ _SALT, _FILE)
+            self._chain = Chain(self._disk, self._folder, self.birth.seed ^ SALT, _FILE)
         return self._chain
 
     def recover(self) -> None:

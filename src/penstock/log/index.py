@@ -44,6 +44,11 @@ class Gap(NamedTuple):
     stop: int
 
 
+def seed_of_index(first: int, seed: int) -> int:
+    """What the CRCs of the entries begin with, for the segment that begins with `first`."""
+    return (seed ^ first ^ 0x5EED) & 0xFFFFFFFF
+
+
 def encode_entry(kind: int, one: int, two: int, three: int, seed: int) -> bytes:
     entry = _ENTRY.pack(0, kind, one, two, three)
     return crc32(entry[4:], seed).to_bytes(4, "big") + entry[4:]

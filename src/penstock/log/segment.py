@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from penstock.errors import log_error
 from penstock.log.damage import report
 from penstock.log.files import write_whole
-from penstock.log.index import ENTRY, SEAL, STEP, Gap, Index, Mark, decode, encode_entry
+from penstock.log.index import ENTRY, SEAL, STEP, Gap, Index, Mark, decode, encode_entry, seed_of_index
 from penstock.log.scan import Reader, Tail, find_good, scan
 from penstock.protocol.batch import header, length_at, seek, walk
 
@@ -209,7 +209,7 @@ class Segment:
 
     @property
     def seed_of_index(self) -> int:
-        return (self.seed ^ self.first ^ 0x5EED) & 0xFFFFFFFF
+        return seed_of_index(self.first, self.seed)
 
     # --- reading
 
