@@ -37,13 +37,16 @@ class Hole(NamedTuple):
 class Chain:
     """Segments by first offset; the last one takes the batches."""
 
-    __slots__ = ("_firsts", "_loaded", "directory", "directory_dirty", "disk", "max_bytes", "seed", "segments")
+    __slots__ = (
+        "_firsts", "_loaded", "directory", "directory_dirty", "disk", "max_bytes", "prefix", "seed", "segments",
+    )  # fmt: skip
 
-    def __init__(self, disk: Disk, directory: str, seed: int, max_bytes: int) -> None:
+    def __init__(self, disk: Disk, directory: str, seed: int, max_bytes: int, prefix: str = "") -> None:
         self.disk = disk
         self.directory = directory
         self.seed = seed
         self.max_bytes = max_bytes
+        self.prefix = prefix  # of its files' names, where the directory is not its own
         self.segments: list[Segment] = []
         self.directory_dirty = False  # files were created whose names a power cut could still take
         self._firsts: list[int] = []
@@ -57,9 +60,13 @@ class Chain:
             raise log_error(error, f"listing {self.directory}") from error
         firsts = [int(name[:20]) for name in names if name.endswith(SUFFIX) and name[:20].isdigit() and len(name) == 24]
         while len(firsts) > 1 and firsts[1] <= earliest:
-            _unlink(self.disk, Segment(self.disk, self.directory, firsts.pop(0), self.seed))
+            _unlink(self.disk, self.segment(firsts.pop(0)))
+        self.recover_segments(firsts)
+
+    def recover_segments(self, firsts: list[int]) -> None:
+        """Find what these segments hold."""
         for first in firsts:
-            segment = Segment(self.disk, self.directory, first, self.seed)
+            segment = self.segment(first)
             segment.recover()
             if self.segments:
                 self._close_before(first)
@@ -72,6 +79,10 @@ class Chain:
         if last.end > first:
             last.cut_view(first)
         last.forget_index()
+
+    def segment(self, first: int) -> Segment:
+        """A segment of this chain by its first offset, in no chain yet."""
+        return Segment(self.disk, self.directory, first, self.seed, self.prefix)
 
     def _add(self, segment: Segment) -> None:
         self.segments.append(segment)
@@ -111,7 +122,7 @@ class Chain:
             last.closed = False  # nothing stands in it yet, whatever its size
             last.append(batch, count, time)
             return
-        segment = Segment(self.disk, self.directory, first, self.seed)
+        segment = self.segment(first)
         self.directory_dirty = True
         segment.append(batch, count, time)
         self.roll()

@@ -11,13 +11,14 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
+from penstock.log.chain import SUFFIX
 from penstock.log.files import write_whole
 from penstock.log.scan import WINDOW, Reader
-from penstock.log.segment import Segment
 
 if TYPE_CHECKING:
     from penstock.log.chain import Chain
     from penstock.log.disk import OpenFile
+    from penstock.log.segment import Segment
 
 RESCUED = ".rescue"
 
@@ -51,7 +52,7 @@ class Rescue:
     def _copy_part(self, part: _Part) -> None:
         files = self._chain.disk.files
         reader = Reader(files, part.file.fd, part.stop)
-        partial = f"{self._chain.directory}/{part.segment.first:020d}{RESCUED}"
+        partial = part.segment.path.removesuffix(SUFFIX) + RESCUED
         fd = files.open(partial, create=True, truncate=True)
         try:
             position, first = part.start, None
@@ -61,7 +62,7 @@ class Rescue:
         finally:
             files.close(fd)
         part.first = part.segment.first if first is None else first
-        files.rename(partial, f"{self._chain.directory}/{part.first:020d}.log")
+        files.rename(partial, self._chain.segment(part.first).path)
 
     def _copy_batch(
         self, part: _Part, reader: Reader, fd: int, position: int, first: int | None
@@ -85,7 +86,7 @@ class Rescue:
         for part in self._parts:
             self._let_go(part)
             chain.disk.close(part.segment.path)
-            new = Segment(chain.disk, chain.directory, part.first, chain.seed)
+            new = chain.segment(part.first)
             if part.first == part.segment.first:
                 part.segment.rebuild_later()
             new.recover()

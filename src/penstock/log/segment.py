@@ -53,11 +53,11 @@ class Segment:
         "flushed_end", "keyed", "last_time", "position", "seed", "tail_bad",
     )  # fmt: skip
 
-    def __init__(self, disk: Disk, directory: str, first: int, seed: int) -> None:
-        """A segment without batches; `recover` finds those that its file has."""
+    def __init__(self, disk: Disk, directory: str, first: int, seed: int, prefix: str = "") -> None:
+        """A segment without batches; `recover` finds those that its file has. `prefix` begins its files' names."""
         self.disk = disk
         self.seed = seed
-        self._name = f"{directory}/{first:020d}"
+        self._name = f"{directory}/{prefix}{first:020d}"
         self.first = first  # the first offset it may hold
         self.end = first  # the offset after its last record
         self.position = 0  # the byte after its last batch
