@@ -12,6 +12,7 @@ from typing import Final
 
 REASONS: Final = {
     "penstock.protocol.batch": "writes, walks and checks every record of every batch",
+    "penstock.broker.slots": "a slot for each message that is delivered and finished",
 }
 
 ROOT: Final = Path(__file__).resolve().parent

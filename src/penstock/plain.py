@@ -1,4 +1,4 @@
-"""What hot modules need of the `cython` name where Cython is not installed: decorators that do nothing."""
+"""What hot modules need of the `cython` name where Cython is not installed: decorators and types that do nothing."""
 
 from __future__ import annotations
 
@@ -17,3 +17,12 @@ def _setting(*_values: Any, **_settings: Any) -> Any:
 
 cfunc = ccall = cclass = inline = final = _unchanged
 exceptval = boundscheck = wraparound = cdivision = initializedcheck = _setting
+
+
+def declare(_type: Any, value: Any) -> Any:
+    """A C number of the module; here a Python one."""
+    return value
+
+
+def __getattr__(_type: str) -> Any:
+    return None

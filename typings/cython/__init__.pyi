@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+_int: TypeAlias = int  # `int` is a C number below
 _T = TypeVar("_T")
 
 class _Directive(Protocol):
@@ -10,20 +11,23 @@ class _Directive(Protocol):
 
 compiled: bool
 
-Py_ssize_t: TypeAlias = int
-ulonglong: TypeAlias = int
-longlong: TypeAlias = int
+Py_ssize_t: TypeAlias = _int
 void: TypeAlias = None
 
 # Arrays of these (`uchar[::1]`) are no Python types.
 uchar: Any
+ushort: Any
 uint: Any
+int: Any
+longlong: Any
+ulonglong: Any
 const_uchar: Any
 
 p_const_char: Any
 p_const_uchar: Any
 
 def address(place: Any, /) -> Any: ...
+def declare(type_: Any, value: Any, /) -> Any: ...
 def cast(type_: Any, value: Any, /) -> Any: ...
 def cfunc(it: _T, /) -> _T: ...
 def ccall(it: _T, /) -> _T: ...
