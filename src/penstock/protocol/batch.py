@@ -251,7 +251,7 @@ def seal(
 ) -> None:
     """Write the header of the batch that lies in `[at, end)`: its key and payload stand behind the room for it."""
     view: cython.uchar[::1] = data
-    if at < 0 or end > len(view) or end - at < 40 or end - at > 1 << 30:
+    if at < 0 or end > len(view) or end - at < 40 or end - at > 1 << 30 or first >> 63:
         raise ValueError("no such batch")
     view[at] = 0xF5
     view[at + 1] = 0x50
@@ -306,8 +306,8 @@ def _length(view: cython.const_uchar[::1], at: cython.Py_ssize_t) -> cython.Py_s
     if room < 40:
         return 0
     length = _u32(view, at + 4) + 12
-    if length < 40 or length > 1 << 30 or _u32(view, at + 36) > length - 40:
-        return -1
+    if length < 40 or length > 1 << 30 or _u32(view, at + 36) > length - 40 or view[at + 12] > 0x7F:
+        return -1  # the last: no offset is that large, and sums of those that can be do not run over
     return length
 
 
@@ -418,7 +418,7 @@ def header(data: Buffer, at: int = 0) -> Header:
     """The header at `at` of a batch that is known to be whole and good."""
     view: cython.const_uchar[::1] = data
     start: cython.Py_ssize_t = at
-    length: cython.Py_ssize_t = _length(view, start)
+    length: cython.Py_ssize_t = _length(view, start) if 0 <= start <= len(view) else -1
     if length <= 0 or length > len(view) - start:
         raise ValueError("no whole batch")
     key_end = at + 40 + _u32(view, start + 36)
@@ -454,8 +454,6 @@ def positions(data: Buffer, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> ar
     if total > (end - at) // 30:
         raise CorruptLog("a batch is not what its header says")
     found = array("I", bytes(4 * total))
-    if total == 0:
-        return found
     fill: cython.uint[::1] = found
     while at < end:
         stop = at + _length(view, at)
