@@ -62,6 +62,8 @@ class Files:
             return None
         except OSError:  # a file system that cannot say: tmpfs and some network ones
             return self.read(fd, size, position)
+        if got < size and position + got < self.size(fd):  # what comes after it is not in memory
+            return None
         return bytes(memoryview(buffer)[:got])
 
     def truncate(self, fd: int, size: int) -> None:
