@@ -370,6 +370,38 @@ class Slots:
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
+    def wake_these(self, offsets: cython.ulonglong[::1], state: cython.uchar, until: cython.longlong) -> array[int]:
+        """As `wake`, for these offsets."""
+        number: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        found = array("Q")
+        for number in range(len(offsets)):
+            at = self._find(offsets[number])
+            if at >= 0 and self._states[at] == state and self._until[at] == until:
+                self._let_go(at)
+                self._states[at] = _READY
+                self._mark(offsets[number])
+                found.append(offsets[number])
+        return found
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def gone_these(
+        self, offsets: cython.ulonglong[::1], start: cython.Py_ssize_t, state: cython.uchar, until: cython.longlong
+    ) -> int:
+        """As `gone`, for the offsets from `start` on."""
+        number: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        if start < 0:
+            raise ValueError("not inside the offsets")
+        for number in range(start, len(offsets)):
+            at = self._find(offsets[number])
+            if at >= 0 and self._states[at] == state and self._until[at] == until:
+                return number - start
+        return len(offsets) - start
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
     def take_back(self, first: cython.ulonglong, count: cython.Py_ssize_t, holder: cython.uint) -> array[int]:
         """Messages that never left the process are READY again, as if this attempt had not been. Which."""
         number: cython.Py_ssize_t

@@ -1,0 +1,231 @@
+"""A channel's unfinished messages: in flight, ready again, or waiting for a delay. A message is in one place only.
+
+    take ------> in flight --finish--> gone
+      ^             |  |
+      |   requeue,  |  '--requeue with a delay--> delayed
+      |    expire,  |                                |
+      |    leave    v                                | due
+      '---------- ready <----------------------------'
+
+Knows offsets and times (monotonic ns); no bodies, no consumers but their numbers, no clock. `slots.py` holds the
+messages; here are the queues that say which is next. They are lazy: what has left a state by another way is passed
+over when its turn comes, by asking its slot.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections import deque
+from typing import Final, NamedTuple
+
+from penstock.broker.slots import DELAYED, IN_FLIGHT, READY, Slots
+
+GRAIN: Final = 8 * 10**6  # ns: delays end together in steps of this, never early
+_TIDY: Final = 64  # runs that a queue of deadlines may gather before stale ones are looked for
+_CHUNK: Final = 4096
+_NONE: Final = array("Q")
+
+
+class Run(NamedTuple):
+    """Messages that were handed out together: `size` from offset `first` on, or `offsets[first:]`."""
+
+    until: int
+    first: int
+    size: int
+    offsets: array[int] | None
+
+
+class Unfinished:
+    """What of a channel was handed out and is not finished."""
+
+    __slots__ = ("_buckets", "_deadlines", "_delays", "_odd", "_ready", "_ready_at", "_tidy_at", "delayed", "slots")
+
+    def __init__(self) -> None:
+        self.slots = Slots()
+        self.delayed = 0
+        self._ready: deque[array[int]] = deque()  # offsets in the order in which they became ready
+        self._ready_at = 0  # how many of the first array are taken
+        self._deadlines: dict[int, deque[Run]] = {}  # by message timeout: each in order
+        self._odd: list[tuple[int, int]] = []  # (until, offset) that stand in no such order: touched up to the maximum
+        self._delays: dict[int, array[int]] = {}  # end of a delay, in grains -> offsets
+        self._buckets: list[int] = []  # the same ends, a heap
+        self._tidy_at = _TIDY
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def in_flight(self) -> int:
+        return self.slots.in_flight
+
+    @property
+    def ready(self) -> int:
+        return len(self.slots) - self.slots.in_flight - self.delayed
+
+    # --- handing out
+
+    def take(self, first: int, count: int, holder: int, now: int, timeout: int) -> None:
+        """Messages that were never handed out go to a holder, for so long."""
+        self.slots.take(first, count, holder, now, now + timeout)
+        self._watch(timeout, Run(now + timeout, first, count, None))
+
+    def next_ready(self, limit: int) -> array[int]:
+        """The next ready messages, at most so many; they stay where they are until `take_again`."""
+        while self._ready and self._ready_at >= len(self._ready[0]):
+            self._ready.popleft()
+            self._ready_at = 0
+        return self._ready[0][self._ready_at : self._ready_at + limit] if self._ready else _NONE
+
+    def take_again(self, offsets: array[int], holder: int, now: int, timeout: int) -> array[int]:
+        """The first of the ready messages, which are these, go to a holder; how often each was tried, 0: not ready."""
+        self._ready_at += len(offsets)
+        tried = self.slots.take_again(offsets, holder, now, now + timeout)
+        self._watch(timeout, Run(now + timeout, 0, len(offsets), offsets))
+        return tried
+
+    def _watch(self, timeout: int, run: Run) -> None:
+        queue = self._deadlines.get(timeout)
+        if queue is None:
+            queue = self._deadlines[timeout] = deque()
+        queue.append(run)
+        if len(queue) > self._tidy_at:
+            self._tidy()
+
+    # --- coming back
+
+    def finish(self, ids: array[int], start: int, stop: int, base: int, holder: int) -> list[int] | None:
+        """The messages of `ids[start:stop]` are done; the places of those that the holder does not have."""
+        return self.slots.finish(ids, start, stop, base, holder)
+
+    def requeue(self, offset: int, holder: int, now: int, delay: int) -> bool:
+        """A holder gives a message back, to be ready after the delay. False where it does not have it."""
+        if delay <= 0:
+            if done := self.slots.requeue(offset, holder, READY, 0):
+                self._push(array("Q", (offset,)))
+            return done
+        end = -(-(now + delay) // GRAIN)
+        if done := self.slots.requeue(offset, holder, DELAYED, end * GRAIN):
+            self._delay(offset, end)
+        return done
+
+    def _delay(self, offset: int, end: int) -> None:
+        offsets = self._delays.get(end)
+        if offsets is None:
+            offsets = self._delays[end] = array("Q")
+            heapq.heappush(self._buckets, end)
+        offsets.append(offset)
+        self.delayed += 1
+
+    def touch(self, offset: int, holder: int, now: int, timeout: int, most: int) -> bool:
+        """A holder gets its time anew, but no more than `most` in all. False where it does not have the message."""
+        until = self.slots.touch(offset, holder, now + timeout, most)
+        if until < 0:
+            return False
+        if until == now + timeout:
+            self._watch(timeout, Run(until, offset, 1, None))
+        else:
+            heapq.heappush(self._odd, (until, offset))
+        return True
+
+    def take_back(self, first: int, count: int, holder: int) -> None:
+        """These never left the process: ready at once, and this attempt was none."""
+        self._push(self.slots.take_back(first, count, holder))
+
+    def _push(self, offsets: array[int]) -> None:
+        last = self._ready[-1] if self._ready else None
+        if last is not None and len(last) < _CHUNK:
+            last.extend(offsets)
+        elif offsets:
+            self._ready.append(offsets)
+
+    # --- time
+
+    def expire(self, now: int) -> int:
+        """In flight -> ready for all whose time ran out; how many."""
+        expired = 0
+        for queue in self._deadlines.values():
+            while queue and queue[0].until <= now:
+                expired += self._wake(queue.popleft())
+        while self._odd and self._odd[0][0] <= now:
+            until, offset = heapq.heappop(self._odd)
+            expired += self._wake(Run(until, offset, 1, None))
+        return expired
+
+    def _wake(self, run: Run) -> int:
+        if run.offsets is None:
+            woken = self.slots.wake(run.first, run.size, IN_FLIGHT, run.until)
+        else:
+            woken = self.slots.wake_these(run.offsets[run.first :], IN_FLIGHT, run.until)
+        self._push(woken)
+        return len(woken)
+
+    def end_delays(self, now: int) -> int:
+        """Delayed -> ready for all whose delay is over; how many."""
+        ended = 0
+        while self._buckets and self._buckets[0] * GRAIN <= now:
+            end = heapq.heappop(self._buckets)
+            woken = self.slots.wake_these(self._delays.pop(end), DELAYED, end * GRAIN)
+            self._push(woken)
+            ended += len(woken)
+        self.delayed -= ended
+        return ended
+
+    def next_time(self) -> int | None:
+        """When `expire` or `end_delays` has something to do."""
+        times = [self._buckets[0] * GRAIN] if self._buckets else []
+        times += [self._odd[0][0]] if self._odd else []
+        for timeout, queue in list(self._deadlines.items()):
+            self._trim(queue)
+            if queue:
+                times.append(queue[0].until)
+            else:
+                del self._deadlines[timeout]
+        return min(times, default=None)
+
+    def _trim(self, queue: deque[Run]) -> None:
+        """Forget runs at the front of which nothing is in flight any more."""
+        while queue:
+            run = queue[0]
+            gone = self._gone(run)
+            if gone:
+                queue[0] = run = Run(run.until, run.first + gone, run.size - gone, run.offsets)
+            if run.size:
+                return
+            queue.popleft()
+
+    def _gone(self, run: Run) -> int:
+        if run.offsets is None:
+            return self.slots.gone(run.first, run.size, IN_FLIGHT, run.until)
+        return self.slots.gone_these(run.offsets, run.first, IN_FLIGHT, run.until)
+
+    def _tidy(self) -> None:
+        """Forget finished runs behind one that is not: a message that takes its time keeps no others."""
+        for queue in self._deadlines.values():
+            kept = [run for run in queue if self._gone(run) < run.size]
+            queue.clear()
+            queue.extend(kept)
+        self._tidy_at = max(_TIDY, 2 * max(map(len, self._deadlines.values())))
+
+    # --- all of it
+
+    def clear(self) -> None:
+        """Everything is forgotten: what comes back of it later is not in flight."""
+        self.slots.clear()
+        self.delayed = 0
+        self._ready.clear()
+        self._ready_at = 0
+        self._deadlines.clear()
+        self._odd.clear()
+        self._delays.clear()
+        self._buckets.clear()
+
+    def put(self, offset: int, attempts: int, ready_at: int | None) -> None:
+        """As it was before a restart: ready, or delayed."""
+        if ready_at is None:
+            self.slots.put(offset, READY, attempts, 0)
+            self._push(array("Q", (offset,)))
+        else:
+            end = -(-ready_at // GRAIN)
+            self.slots.put(offset, DELAYED, attempts, end * GRAIN)
+            self._delay(offset, end)
