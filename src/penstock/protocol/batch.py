@@ -105,6 +105,15 @@ def _u64(data: cython.const_uchar[::1], at: cython.Py_ssize_t) -> cython.ulonglo
 @cython.exceptval(check=False)
 @cython.boundscheck(False)
 @cython.wraparound(False)
+def _u16(data: cython.const_uchar[::1], at: cython.Py_ssize_t) -> cython.uint:
+    return (data[at] << 8) | data[at + 1]
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+@cython.wraparound(False)
 def _put_u32(data: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.void:
     data[at] = (value >> 24) & 0xFF
     data[at + 1] = (value >> 16) & 0xFF
@@ -163,6 +172,22 @@ def _copy(
         data[at : at + size] = body[start : start + size]
 
 
+@cython.cfunc
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _move(
+    data: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    source: cython.const_uchar[::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+) -> cython.void:
+    if cython.compiled:
+        memcpy(cython.address(data[at]), cython.address(source[start]), size)
+    else:
+        data[at : at + size] = source[start : start + size]
+
+
 def put_record(
     data: cython.uchar[::1],
     at: cython.Py_ssize_t,
@@ -186,8 +211,9 @@ def put_records(
     bodies: Sequence[bytes],
     timestamp: cython.ulonglong,
     first_id: cython.ulonglong,
+    step: cython.ulonglong = 1,
 ) -> int:
-    """Write a record for each body, ids counting up from `first_id`; where the next one goes."""
+    """Write a record for each body, ids counting up from `first_id` in steps; where the next one goes."""
     body: bytes
     size: cython.Py_ssize_t
     room: cython.Py_ssize_t = len(data)
@@ -200,7 +226,7 @@ def put_records(
         _put_head(data, at, size, timestamp, 0, first_id)
         _copy(data, at + 30, body, 0, size)
         at += 30 + size
-        first_id += 1
+        first_id += step
     return at
 
 
@@ -235,6 +261,41 @@ def put_framed(
         at += 30 + size
         start += size
         first_id += 1
+    return at
+
+
+def put_moved(
+    data: cython.uchar[::1],
+    at: cython.Py_ssize_t,
+    source: Buffer,
+    places: array[int],
+    first_id: cython.ulonglong,
+) -> int:
+    """Copy the records that begin at `places` in `source`, ids counting up from `first_id`; where the next one goes.
+
+    Their timestamps and attempts stay, and with a `first_id` of 0 their ids too.
+    """
+    view: cython.const_uchar[::1] = source
+    where: cython.uint[::1] = places
+    number: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    length: cython.Py_ssize_t
+    end: cython.Py_ssize_t = len(view)
+    room: cython.Py_ssize_t = len(data)
+    if at < 0:
+        raise ValueError("no room for the record")
+    for number in range(len(where)):
+        place = where[number]
+        length = _u32(view, place) + 4 if place <= end - 30 else 0
+        if length < 30 or length > end - place:
+            raise ValueError("no such record")
+        if length > room - at:
+            raise ValueError("no room for the record")
+        _move(data, at, view, place, length)
+        if first_id:
+            _put_head(data, at, length - 30, _u64(view, place + 4), _u16(view, place + 12), first_id)
+            first_id += 1
+        at += length
     return at
 
 

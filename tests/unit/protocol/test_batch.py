@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from penstock.protocol.batch import (
     length_at,
     positions,
     put_framed,
+    put_moved,
     put_record,
     put_records,
     records,
@@ -299,3 +301,52 @@ def test_a_record_whose_size_cannot_be_is_corrupt(size: int) -> None:
     batch = batch_bytes(0, 1, bytes(payload))
     with pytest.raises(CorruptLog):
         positions(batch, 0, len(batch))
+
+
+@given(BODIES, st.integers(1, 2**62))
+def test_records_may_share_one_id(bodies: list[bytes], id_value: int) -> None:
+    data = bytearray(sum(map(len, bodies)) + RECORD * len(bodies))
+    assert put_records(data, 0, bodies, TIME, id_value, 0) == len(data)
+    assert data == b"".join(record_bytes(id_value, body) for body in bodies)
+
+
+@given(st.lists(st.tuples(st.binary(max_size=40), st.integers(0, 65535)), min_size=1, max_size=12), st.data())
+def test_moved_records_keep_all_but_their_ids(found: list[tuple[bytes, int]], draw: st.DataObject) -> None:
+    # given records of several publishes, and some of them in any order
+    source = b"".join(record_bytes(number, body, TIME + number, tries) for number, (body, tries) in enumerate(found))
+    batch = encode(0, len(found), TIME, source, SEED)
+    places = positions(batch, 0, len(batch))
+    chosen = draw.draw(st.lists(st.integers(0, len(found) - 1), max_size=9))
+    size = sum(RECORD + len(found[number][0]) for number in chosen)
+    # when they are moved
+    data = bytearray(5 + size)
+    end = put_moved(data, 5, memoryview(batch), array("I", [places[number] for number in chosen]), IDS)
+    # then the ids count up, and everything else is as it was
+    assert end == len(data)
+    assert data[5:] == b"".join(
+        record_bytes(IDS + new, found[old][0], TIME + old, found[old][1]) for new, old in enumerate(chosen)
+    )
+    # and with no first id they keep theirs
+    assert put_moved(data, 5, batch, array("I", [places[number] for number in chosen]), 0) == end
+    assert data[5:] == b"".join(record_bytes(old, found[old][0], TIME + old, found[old][1]) for old in chosen)
+
+
+@pytest.mark.parametrize("place", [1, 4, 32, 2**31 - 1, 2**31, 2**32 - 1])
+def test_what_is_no_record_is_not_moved(place: int) -> None:
+    with pytest.raises(ValueError, match="no such record"):
+        put_moved(bytearray(1000), 0, record_bytes(0, b"ab"), array("I", [place]), 1)
+
+
+@pytest.mark.parametrize("size", [0, 1, 25, 2**31 - 1, 2**31, 2**32 - 4, 2**32 - 1])
+def test_a_record_whose_size_cannot_be_is_not_moved(size: int) -> None:
+    source = size.to_bytes(4, "big") + record_bytes(0, b"ab")[4:]
+    with pytest.raises(ValueError, match="no such record"):
+        put_moved(bytearray(1000), 0, source, array("I", [0]), 1)
+
+
+@pytest.mark.parametrize(("room", "at"), [(31, 0), (32, 1), (0, 0), (32, -1)])
+def test_a_moved_record_stays_inside_its_room(room: int, at: int) -> None:
+    data = bytearray(room)
+    with pytest.raises(ValueError, match="no room"):
+        put_moved(data, at, record_bytes(0, b"ab"), array("I", [0]), 1)
+    assert data == bytes(room)
