@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections import OrderedDict
 from collections.abc import Callable
@@ -36,7 +37,11 @@ class OpenFile:
 
 
 class Disk:
-    """Files by path, at most `limit` of them open; the one longest unused and clean is closed first."""
+    """Files by path, at most `limit` of them open: the one longest unused is closed first, a clean one if there is one.
+
+    One with unflushed bytes is only closed after its flush, else the error of that flush would be told to nobody.
+    Those that a thread uses, and those whose flush failed, stay open whatever the limit.
+    """
 
     def __init__(
         self, files: Files | None = None, *, limit: int = 512, on_damage: Callable[[Damage], None] | None = None
@@ -46,9 +51,10 @@ class Disk:
         self.damages: list[Damage] = []
         self._on_damage = on_damage
         self._open: OrderedDict[str, OpenFile] = OrderedDict()
+        self._leaving: list[OpenFile] = []  # closed while a thread used them
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._open) + len(self._leaving)
 
     def open(self, path: str, *, create: bool = False) -> OpenFile:
         """The open file of `path`; good until the next call that opens another, unless it is pinned or unflushed."""
@@ -56,11 +62,17 @@ class Disk:
         if file is not None:
             self._open.move_to_end(path)
             return file
-        while len(self._open) >= self.limit and self._close_one(flush=False):
+        self._close_left()
+        while len(self) >= self.limit and (self._close_one(flush=False) or self._close_one(flush=True)):
             pass
         file = OpenFile(path, self._descriptor(path, create))
         self._open[path] = file
         return file
+
+    def used(self, file: OpenFile) -> None:
+        """It is not the one longest unused."""
+        if file.path in self._open:
+            self._open.move_to_end(file.path)
 
     def _descriptor(self, path: str, create: bool) -> int:
         while True:
@@ -101,10 +113,21 @@ class Disk:
         # what is written meanwhile sets the mark again: its writer does so after each write
 
     def close(self, path: str) -> None:
+        """Its descriptor goes now, or as soon as no thread uses it: the number may at once be another file's."""
         file = self._open.pop(path, None)
         if file is not None:
+            self._leaving.append(file)
+        self._close_left()
+
+    def _close_left(self) -> None:
+        if not self._leaving:
+            return
+        ready = [file for file in self._leaving if not file.pins]
+        self._leaving = [file for file in self._leaving if file.pins]
+        for file in ready:
             fd, file.fd = file.fd, -1
-            self.files.close(fd)
+            with contextlib.suppress(OSError):  # the descriptor is gone, and what had to be safe was flushed
+                self.files.close(fd)
 
     def close_all(self) -> None:
         for path in list(self._open):

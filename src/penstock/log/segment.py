@@ -111,6 +111,8 @@ class Segment:
                 file = self._file = self.disk.open(self.path, create=create)
             except OSError as error:
                 raise log_error(error, f"opening {self.path}") from error
+        else:
+            self.disk.used(file)
         return file
 
     def append(self, batch: Buffer, count: int, time: int) -> None:
