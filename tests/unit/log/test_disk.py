@@ -153,9 +153,7 @@ def test_a_file_that_is_closed_while_a_thread_uses_it_keeps_its_descriptor_until
 
 
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE], ids=["process", "machine"])
-@pytest.mark.parametrize(
-    "make", [lambda disk: disk.open(path(1), create=True), lambda disk: written(disk, 1)], ids=["clean", "dirty"]
-)
+@pytest.mark.parametrize("make", [clean, written])
 def test_where_descriptors_run_out_below_the_limit_one_of_ours_is_given_up(
     error: int, make: Callable[[Disk, int], OpenFile]
 ) -> None:
