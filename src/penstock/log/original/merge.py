@@ -1,0 +1,94 @@
+"""The queues of all channels of a topic as one sequence of messages. Knows queues; knows no folder.
+
+Only (timestamp, id) and the place of each record are sorted, outside memory; a body is read when its turn comes, from
+the first channel that has it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from penstock.log.original.bodies import Bodies
+from penstock.log.original.runs import HELD, Runs
+from penstock.protocol.batch import RECORD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from penstock.log.files import Files
+    from penstock.log.original.queue import Queue
+
+# timestamp, id, channel, attempts, file, position and size of the body: as bytes it sorts by these in this order
+_ENTRY: Final = struct.Struct(">Q16sIHIQI")
+_OWN: Final = 0  # stands for the topic itself among the channels, and sorts first
+
+
+class Unfinished(NamedTuple):
+    """One message that channels have been given and have not finished; for each of them the attempts it took."""
+
+    timestamp: int
+    id: bytes
+    body: bytes
+    attempts: dict[str, int]
+
+
+def merge(
+    files: Files, queues: Sequence[tuple[str, Queue]], own: Queue | None, scratch: str, held: int = HELD
+) -> Iterator[Unfinished]:
+    """Each message that a channel's queue holds, once, by (timestamp, id); `queues` are (channel, queue).
+
+    What the topic's `own` queue holds as well is left out: all channels get it from there. A message twice in a channel
+    counts with its highest attempts. `scratch` names a file that exists while this runs.
+    """
+    channels = ["", *sorted({channel for channel, _ in queues})]
+    paths: list[str] = []
+    runs = Runs(files, scratch, _ENTRY.size, held)
+    bodies = Bodies(files, paths)
+    try:
+        for channel, queue in queues:
+            _collect(runs, queue, channels.index(channel), paths)
+        if own is not None and queues:
+            _collect(runs, own, _OWN, paths)
+        yield from _grouped(runs, bodies, channels)
+    finally:
+        bodies.close()
+        runs.close()
+
+
+def _collect(runs: Runs, queue: Queue, channel: int, paths: list[str]) -> None:
+    """Add an entry for each record of the queue, and its files to `paths`."""
+    pack = _ENTRY.pack
+    for number, block in queue.blocks():
+        path = queue.path(number)
+        if not paths or paths[-1] != path:
+            paths.append(path)
+        source = len(paths) - 1
+        start = block.position + RECORD
+        runs.add(
+            [
+                pack(timestamp, id_, channel, attempts, source, start + at, size + 4 - RECORD)
+                for at, size, timestamp, attempts, id_ in block.places
+            ]
+        )
+
+
+def _grouped(runs: Runs, bodies: Bodies, channels: list[str]) -> Iterator[Unfinished]:
+    """One message for the entries that share timestamp and id; of one channel's the last has the most attempts."""
+    message: Unfinished | None = None
+    at, last = -1, b""
+    for block in runs.blocks():
+        for timestamp, id_, channel, attempts, source, position, size in _ENTRY.iter_unpack(block):
+            if id_ == last and timestamp == at:
+                if message is not None:
+                    message.attempts[channels[channel]] = attempts
+                continue
+            if message is not None:
+                yield message
+            at, last = timestamp, id_
+            if channel == _OWN:
+                message = None
+            else:
+                message = Unfinished(at, last, bodies.read(source, position, size), {channels[channel]: attempts})
+    if message is not None:
+        yield message
