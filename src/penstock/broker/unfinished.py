@@ -173,6 +173,8 @@ class Unfinished:
 
     def next_time(self) -> int | None:
         """When `expire` or `end_delays` has something to do."""
+        while self._odd and self.slots.gone(self._odd[0][1], 1, IN_FLIGHT, self._odd[0][0]):
+            heapq.heappop(self._odd)
         times = [self._buckets[0] * GRAIN] if self._buckets else []
         times += [self._odd[0][0]] if self._odd else []
         for timeout, queue in list(self._deadlines.items()):
