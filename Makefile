@@ -1,12 +1,12 @@
 PYTHON ?= python3
 JOBS ?= 2
-CODE ?= src tests typings hot_modules.py $(wildcard bench)
+CODE ?= src tests typings scripts/docs.py hot_modules.py $(wildcard bench)
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
 PLAIN := $(wildcard tests/unit/protocol tests/unit/log tests/unit/broker)
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-slow lint fuzz bench demo annotate clean compiled
+.PHONY: help test test-slow lint fuzz bench demo docs annotate clean compiled
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ bench: compiled ## how fast it is, beside what this machine can do
 
 demo: compiled ## see it work
 	$(BIN)/python -m penstock.cli.demo
+
+docs: .venv/ready ## the pages of docs/ that are made from the code
+	$(BIN)/python scripts/docs.py
 
 annotate: .venv/ready ## Cython's view of the hot modules, as HTML in annotate/
 	$(BIN)/python -c 'import hot_modules; hot_modules.annotate("annotate")'

@@ -60,6 +60,18 @@ class ImportFailed(PenstockError):
     """An original NSQ folder could not be converted, or a data path not be written as one."""
 
 
+class BadOption(PenstockError):
+    """An option asks for what cannot be; a daemon logs it as fatal and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class BadFlag(BadOption):
+    """A command line that cannot be read; a daemon prints it and exits with `exit_code`, as programs in Go do."""
+
+    exit_code = 2
+
+
 _BY_ERRNO: dict[int, type[LogError]] = {
     errno.ENOSPC: DiskFull,
     errno.EDQUOT: DiskFull,

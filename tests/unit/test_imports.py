@@ -21,10 +21,11 @@ MAY_KNOW = {
     "broker": {"protocol"},
     "client": {"protocol"},
     "http": set(),
-    "nsqd": {"protocol", "log", "broker", "http"},
-    "nsqlookupd": {"protocol", "http"},
+    "options": set(),
+    "nsqd": {"protocol", "log", "broker", "http", "options"},
+    "nsqlookupd": {"protocol", "http", "options"},
     "spark": {"protocol", "client"},
-    "cli": {"protocol", "log", "broker", "client", "http", "nsqd", "nsqlookupd", "spark"},
+    "cli": {"protocol", "log", "broker", "client", "http", "options", "nsqd", "nsqlookupd", "spark"},
 }
 
 

@@ -1,0 +1,13 @@
+"""Writes the pages in docs/ that are made from the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.nsqd.options import NSQD
+from penstock.options.page import markdown
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+for program in (NSQD,):
+    (DOCS / f"{program.name}-flags.md").write_text(markdown(program), encoding="utf-8")

@@ -1,0 +1,208 @@
+"""The table of nsqd's options: NSQ's, with NSQ's names and defaults, and Penstock's own."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from penstock.errors import BadOption
+from penstock.nsqd.logging import Level
+from penstock.options import ADDRESS, Duration, Program, Words, duration, option
+from penstock.options.kinds import FALSE, TRUE
+
+GIB: Final = 1 << 30
+
+
+class TlsRequired(IntEnum):
+    """NSQ's numbers, which its HTTP API shows."""
+
+    NO = 0
+    EXCEPT_HTTP = 1
+    YES = 2
+
+
+LEVEL: Final = Words({level.name.lower(): level for level in Level})
+METHOD: Final = Words({"get": "get", "post": "post"})
+TLS_REQUIRED: Final = Words(
+    {
+        **{word.lower(): TlsRequired.YES for word in reversed(TRUE)},  # so that `true` is the first, and shown
+        **{word.lower(): TlsRequired.NO for word in reversed(FALSE)},
+        "tcp-https": TlsRequired.EXCEPT_HTTP,
+    },
+    bare=True,
+)
+TLS_VERSION: Final = Words({"tls1.0": 0x301, "tls1.1": 0x302, "tls1.2": 0x303, "tls1.3": 0x304, "": 0x301})
+
+
+def default_node_id() -> int:
+    """NSQ's: made of the host name."""
+    from hashlib import md5
+    from zlib import crc32
+
+    return crc32(md5(socket.gethostname().encode(), usedforsecurity=False).digest()) % 1024
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    """What an nsqd was asked to be. Durations are nanoseconds, sizes bytes; BadOption for what cannot be."""
+
+    log_level: Level = option(Level.INFO, "the least level of the lines that are logged", kind=LEVEL, heading="Log")
+    log_prefix: str = option("[nsqd] ", "what each log line begins with", shown="[nsqd] and a space")
+    verbose: bool = option(False, "nothing", deprecated="--log-level")
+
+    tcp_address: str = option(
+        "0.0.0.0:4150",
+        "where TCP clients connect: host:port, or the path of a unix socket",
+        kind=ADDRESS,
+        heading="Addresses",
+    )
+    http_address: str = option(
+        "0.0.0.0:4151",
+        "where HTTP clients connect: host:port, or the path of a unix socket; empty for no HTTP",
+        kind=ADDRESS,
+    )
+    https_address: str = option(
+        "0.0.0.0:4152", "where HTTPS clients connect: host:port; of use with a certificate only", kind=ADDRESS
+    )
+    broadcast_address: str = option(
+        socket.gethostname,
+        "the host that is told to nsqlookupd and to those who ask, for clients to connect to",
+        shown="the machine's host name",
+    )
+    broadcast_tcp_port: int = option(
+        0, "the TCP port that is told with it", most=65535, shown="the one that is listened on"
+    )
+    broadcast_http_port: int = option(
+        0, "the HTTP port that is told with it", most=65535, shown="the one that is listened on"
+    )
+    nsqlookupd_tcp_addresses: tuple[str, ...] = option(
+        (),
+        "the TCP address of an nsqlookupd to register topics and channels with",
+        flag="lookupd-tcp-address",
+        needs="registration with nsqlookupd",
+        harmless=True,
+    )
+    http_client_connect_timeout: Duration = option(
+        duration("2s"), "how long an outgoing HTTP request may take to connect"
+    )
+    http_client_request_timeout: Duration = option(duration("5s"), "how long it may take as a whole")
+    topology_region: str = option("", "the region that this node is in: one or more zones")
+    topology_zone: str = option("", "the zone that this node is in: what fails together")
+
+    data_path: str = option("", "the folder that holds all data", shown="the working directory", heading="Storage")
+    mem_queue_size: int = option(
+        10_000,
+        "how many messages an ephemeral topic or channel holds; durable ones are held on disk, whatever this says",
+    )
+    max_bytes_per_file: int = option(100 << 20, "the size at which a segment of a topic's log is closed")
+    sync_every: int = option(
+        2500, "flush a topic to the device after so many messages; with 1, publishes are answered when they are flushed"
+    )
+    sync_timeout: Duration = option(
+        duration("2s"), "flush to the device, and write down what consumers did, after this time", least=1
+    )
+    retention_bytes: int = option(
+        GIB, "how much of what all have consumed a topic keeps, to be read again; with 0, none", ours=True
+    )
+    retention_time: Duration = option(duration("24h"), "how long a topic keeps it; with 0, not at all", ours=True)
+    retention_total_bytes: int = option(10 * GIB, "how much of it all topics together keep", ours=True)
+    min_free: int = option(GIB, "what is consumed is deleted earlier when the disk has less than this free", ours=True)
+    reader_timeout: Duration = option(
+        duration("168h"), "when a reader (of a Spark query, say) that committed nothing is forgotten", ours=True
+    )
+
+    msg_timeout: Duration = option(
+        duration("60s"),
+        "how long a consumer may take to finish a message before it is delivered again",
+        heading="Messages",
+    )
+    max_msg_timeout: Duration = option(
+        duration("15m"), "the most that a consumer may ask for, and that TOUCH can prolong it to"
+    )
+    max_msg_size: int = option(1 << 20, "the largest message")
+    max_body_size: int = option(5 << 20, "the largest body of a command, such as an MPUB")
+    max_req_timeout: Duration = option(
+        duration("1h"), "the longest that a message may be deferred, by REQ or when it is published"
+    )
+
+    max_heartbeat_interval: Duration = option(
+        duration("60s"), "the longest time between heartbeats that a client may ask for", heading="Clients"
+    )
+    max_rdy_count: int = option(2500, "the highest RDY that a client may send")
+    max_output_buffer_size: int = option(64 << 10, "the largest output buffer that a client may ask for")
+    max_output_buffer_timeout: Duration = option(
+        duration("30s"), "the longest time between flushes of it that a client may ask for"
+    )
+    min_output_buffer_timeout: Duration = option(duration("25ms"), "the shortest such time")
+    output_buffer_timeout: Duration = option(duration("250ms"), "that time, for clients that ask for none")
+    max_channel_consumers: int = option(0, "how many consumers a channel may have; with 0, any number")
+
+    statsd_address: str = option(
+        "", "host:port of the statsd daemon that gets the counters, by UDP", needs="push to statsd", heading="Metrics"
+    )
+    statsd_prefix: str = option("nsq.%s", "what each name in statsd begins with, where %s is the host")
+    statsd_interval: Duration = option(duration("60s"), "how often statsd gets them")
+    statsd_mem_stats: bool = option(True, "whether statsd gets the memory statistics as well")
+    statsd_udp_packet_size: int = option(508, "the largest UDP packet to statsd")
+    statsd_exclude_ephemeral: bool = option(False, "leave ephemeral topics and channels out of what statsd gets")
+    e2e_processing_latency_percentiles: tuple[float, ...] = option(
+        (),
+        "a percentile to keep of the time from publish to finish, over 0 and up to 1; or several, with commas",
+        flag="e2e-processing-latency-percentile",
+        shown="none",
+        needs="tracking of end-to-end latency",
+        harmless=True,
+    )
+    e2e_processing_latency_window_time: Duration = option(
+        duration("10m"), "the time that those percentiles look back on"
+    )
+
+    tls_cert: str = option("", "the path of the certificate", needs="TLS", heading="Security")
+    tls_key: str = option("", "the path of its private key", needs="TLS")
+    tls_client_auth_policy: str = option(
+        "",
+        "what clients must show: require (a certificate) or require-verify (one that is signed as it should be)",
+        needs="TLS",
+    )
+    tls_root_ca_file: str = option("", "the path of the certificates that sign those of clients", needs="TLS")
+    tls_required: TlsRequired = option(
+        TlsRequired.NO, "whether clients must use TLS; tcp-https leaves plain HTTP open", kind=TLS_REQUIRED, needs="TLS"
+    )
+    tls_min_version: int = option(0x301, "the lowest version of TLS that is spoken", kind=TLS_VERSION)
+    auth_http_addresses: tuple[str, ...] = option(
+        (), "host:port or URL of a server to ask what a client may do", flag="auth-http-address", needs="authorization"
+    )
+    auth_http_request_method: str = option("get", "the HTTP method to ask it with", kind=METHOD)
+
+    deflate: bool = option(
+        True, "offer deflate to clients (not built yet: they are told that there is none)", heading="Compression"
+    )
+    max_deflate_level: int = option(6, "the highest level of deflate that a client may ask for", least=1, most=9)
+    snappy: bool = option(True, "offer snappy to clients (not built yet: they are told that there is none)")
+
+    node_id: int = option(
+        default_node_id,
+        "a number from 0 to 1023; checked, and needed for nothing",
+        key="id",
+        most=1023,
+        shown="made of the host name",
+        heading="Without a use here",
+    )
+    worker_id: bool = option(False, "nothing", deprecated="--node-id")
+    queue_scan_worker_pool_max: int = option(4, "nothing: there is one heap of deadlines, which nobody scans")
+    queue_scan_selection_count: int = option(20, "nothing, for the same reason")
+    enable_experiment: tuple[str, ...] = option(
+        (), "an experimental feature of NSQ: topology-aware-consumption", needs="experiments"
+    )
+
+    def __post_init__(self) -> None:
+        if not self.tcp_address:
+            raise BadOption("--tcp-address: it must not be empty")
+        for percentile in self.e2e_processing_latency_percentiles:
+            if not 0 < percentile <= 1:
+                raise BadOption(f"a percentile of end-to-end latency must be over 0 and at most 1, not {percentile:g}")
+
+
+NSQD: Final = Program("nsqd", "takes messages, keeps them on disk, and delivers them to consumers.", Options)
