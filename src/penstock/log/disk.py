@@ -133,6 +133,10 @@ class Disk:
         for path in list(self._open):
             self.close(path)
 
+    def knows(self, path: str, position: int) -> bool:
+        """Whether damage there was told of."""
+        return any(damage.path == path and damage.position == position for damage in self.damages)
+
     def damaged(self, damage: Damage) -> None:
         self.damages.append(damage)
         if self._on_damage is not None:

@@ -91,10 +91,6 @@ class Index:
         number = bisect_left(self.times, time) - 1
         return self.at(number) if number >= 0 else None
 
-    def before_position(self, position: int) -> Mark | None:
-        number = bisect_right(self.positions, position) - 1
-        return self.at(number) if number >= 0 else None
-
     def cut(self, position: int) -> None:
         """Forget what lies behind `position`."""
         keep = bisect_right(self.positions, position)

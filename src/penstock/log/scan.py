@@ -9,7 +9,7 @@ import errno
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock.log.index import STEP, Gap, Index, Mark
-from penstock.protocol.batch import BAD, HEADER, INCOMPLETE, MAGIC, Header, check, header, length_at, walk
+from penstock.protocol.batch import BAD, HEADER, INCOMPLETE, MAGIC, Header, check, first_at, header, length_at, walk
 
 if TYPE_CHECKING:
     from penstock.log.files import Files
@@ -70,12 +70,18 @@ def find_good(reader: Reader, position: int, expected: int, seed: int) -> tuple[
             break
         at = data.find(MAGIC)
         while at >= 0:
-            if found := reader.batch(position + at, seed):
+            if _may_follow(data, at, expected) and (found := reader.batch(position + at, seed)):
                 if found[0].first >= expected:
                     return position + at, found[0].first
             at = data.find(MAGIC, at + 1)
         position += max(1, len(data) - len(MAGIC) + 1)
     return None
+
+
+def _may_follow(data: bytes, at: int, expected: int) -> bool:
+    """Whether it is worth a look from nearer: the header, as far as it is here, is none that cannot be."""
+    length = length_at(data, at)
+    return length != BAD and (length == INCOMPLETE or first_at(data, at) >= expected)
 
 
 class Tail(NamedTuple):
@@ -124,7 +130,16 @@ def scan(reader: Reader, start: Mark, seed: int, index: Index, keyed: list[bytes
             found = reader.batch(position, seed)
             index.add(expected, found[0].appended if found else time, position)
         else:
-            return Tail(position, expected, time, why != BAD or only_zeros(reader, position))
+            torn = not _lacks_nothing(reader, position, seed) if why != BAD else only_zeros(reader, position)
+            return Tail(position, expected, time, torn)
+
+
+def _lacks_nothing(reader: Reader, position: int, seed: int) -> bool:
+    """Whether the last batch is whole, and only its length says that there should be more of it."""
+    data = reader.read(position, reader.limit - position)
+    if len(data) < HEADER:
+        return False
+    return check(data[:4] + (len(data) - 12).to_bytes(4, "big") + data[8:], 0, seed) > 0
 
 
 def only_zeros(reader: Reader, position: int) -> bool:
