@@ -49,6 +49,11 @@ class Reader:
             self.unreadable += 1
             return bytes(size)
 
+    def must_have_all(self) -> None:
+        """An error where anything could not be read: what was made of zeros may be wrong, and the error may pass."""
+        if self.unreadable:
+            raise OSError(errno.EIO, "the device does not give all bytes")
+
     def batch(self, position: int, seed: int) -> tuple[Header, bytes] | None:
         """The whole good batch that begins at `position`."""
         data = self.read(position, _PAGE)

@@ -85,16 +85,20 @@ class Segment:
     def index(self) -> Index:
         """Read again from its file when it was let go."""
         if self._index is None:
-            self._index, believed = self._load_index(self.position)
-            if believed < 0 or self._index.sealed is None:
-                self._index = Index()
-                scan(
-                    Reader(self.disk.files, self.open().fd, self.position),
-                    Mark(self.first, 0, 0),
-                    self.seed,
-                    self._index,
-                )
+            try:
+                self._index = self._read_index()
+            except OSError as error:
+                raise log_error(error, f"reading the index of {self.path}") from error
         return self._index
+
+    def _read_index(self) -> Index:
+        index, _ = self._load_index(self.position)
+        if index.sealed is None:  # lost or damaged meanwhile
+            index = Index()
+            reader = Reader(self.disk.files, self.open().fd, self.position)
+            scan(reader, Mark(self.first, 0, 0), self.seed, index)
+            reader.must_have_all()
+        return index
 
     def forget_index(self) -> None:
         """Let go of the index of a segment that is sealed and whole in its file."""
@@ -149,11 +153,13 @@ class Segment:
 
     def cut_view(self, end: int) -> None:
         """From `end` on another segment holds the batches: what this one has of them is not looked at any more."""
-        mark = self.index.before_offset(end) or Mark(self.first, 0, 0)
+        _, time, position = self.index.before_offset(end - 1) or Mark(self.first, 0, 0)
         reader = Reader(self.disk.files, self.open().fd, self.position)
-        position, time = mark.position, mark.time
-        while found := reader.batch(position, self.seed):
-            if found[0].first >= end:
+        while True:
+            if (gap := self.index.gap_at(position)) and gap.next <= end:
+                position = gap.stop
+            found = reader.batch(position, self.seed)
+            if found is None or found[0].first >= end:
                 break
             position += found[0].end
             time = found[0].appended
@@ -205,6 +211,8 @@ class Segment:
         self.disk.close(self.index_path)
         try:
             self.disk.files.unlink(self.index_path)
+        except FileNotFoundError:
+            pass
         except OSError:
             return
         self.index.written = 0
@@ -223,7 +231,10 @@ class Segment:
         if offset >= self.end:
             return None
         try:
-            return self._read_straight(offset, size, now) or self._read_carefully(offset)
+            block = self._read_straight(offset, size, now)
+            if block is None and now:
+                raise BlockingIOError  # looking over damage takes as long as it takes
+            return block or self._read_carefully(offset)
         except BlockingIOError:
             raise
         except OSError as error:
@@ -294,8 +305,7 @@ class Segment:
         reader = Reader(self.disk.files, self.open().fd, self.position)
         while position < self.position:
             found = reader.batch(position, self.seed)
-            if reader.unreadable:
-                raise OSError(errno.EIO, "the device does not give these bytes")
+            reader.must_have_all()
             if found is None or found[0].first != expected:
                 gap = self._gap_at(position, expected, reader)
                 position, expected = gap.stop, gap.next
@@ -313,8 +323,7 @@ class Segment:
         gap = self.index.gap_at(position)
         if gap is None:
             stop, next_ = find_good(reader, position, expected, self.seed) or (self.position, self.end)
-            if reader.unreadable:
-                raise OSError(errno.EIO, "the device does not give these bytes")
+            reader.must_have_all()
             gap = Gap(expected, next_, position, stop)
             self.index.gaps.append(gap)
             report(self.disk, self.path, reader, gap)
@@ -340,10 +349,9 @@ class Segment:
     def recover(self) -> Tail:
         """Find what the file holds: by its seal, or by checking each batch behind the last flushed mark."""
         try:
-            file = self.open()
-            size = self.disk.files.size(file.fd)
+            size = self.disk.files.size(self.open().fd)
             self._index, believed = self._load_index(size)
-            tail = self._recover_sealed() or self._recover_open(file, size)
+            tail = self._recover_sealed() or self._recover_open(self.open(), size)
         except OSError as error:
             raise log_error(error, f"recovering {self.path}") from error
         if believed < 0:
@@ -354,9 +362,11 @@ class Segment:
         """The index in the file; -1 where more stands there than can be believed."""
         try:
             file = self.disk.open(self.index_path)
-        except FileNotFoundError:
+            data = self.disk.files.read(file.fd, self.disk.files.size(file.fd), 0)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.EIO):
+                raise
             return Index(), 0
-        data = self.disk.files.read(file.fd, self.disk.files.size(file.fd), 0)
         index, believed = decode(data, self.first, self.seed_of_index, size)
         return index, believed if believed == len(data) else -1
 
@@ -382,7 +392,7 @@ class Segment:
         self.doubtful = bool(reader.unreadable)
         for gap in index.gaps[known:]:
             report(self.disk, self.path, reader, gap)
-        if not tail.torn:
+        if not tail.torn or (self.doubtful and size > self.position):
             report(self.disk, self.path, reader, Gap(self.end, self.end, self.position, size))
             self.tail_bad = self.closed = True
         elif size > self.position:
