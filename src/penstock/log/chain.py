@@ -11,8 +11,9 @@ import contextlib
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from penstock.errors import log_error
+from penstock.errors import LogError, log_error
 from penstock.log.segment import Block, Segment
+from penstock.protocol.batch import MAX_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,8 @@ class Chain:
     """Segments by first offset; the last one takes the batches."""
 
     __slots__ = (
-        "_firsts", "_loaded", "directory", "directory_dirty", "disk", "max_bytes", "prefix", "seed", "segments",
+        "_firsts", "_loaded", "directory", "directory_dirty", "disk", "index_from", "max_bytes", "prefix", "seed",
+        "segments",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, seed: int, max_bytes: int, prefix: str = "") -> None:
@@ -47,6 +49,7 @@ class Chain:
         self.seed = seed
         self.max_bytes = max_bytes
         self.prefix = prefix  # of its files' names, where the directory is not its own
+        self.index_from = 0  # bytes: no index is written for smaller segments
         self.segments: list[Segment] = []
         self.directory_dirty = False  # files were created whose names a power cut could still take
         self._firsts: list[int] = []
@@ -58,9 +61,10 @@ class Chain:
             names = sorted(name for name, folder in self.disk.files.list(self.directory) if not folder)
         except OSError as error:
             raise log_error(error, f"listing {self.directory}") from error
-        firsts = [int(name[:20]) for name in names if name.endswith(SUFFIX) and name[:20].isdigit() and len(name) == 24]
+        firsts = [first for name in names if (first := _first_of(name)) is not None]
         while len(firsts) > 1 and firsts[1] <= earliest:
-            _unlink(self.disk, self.segment(firsts.pop(0)))
+            with contextlib.suppress(OSError):  # then they only take room
+                _unlink(self.disk, self.segment(firsts.pop(0)))
         self.recover_segments(firsts)
 
     def recover_segments(self, firsts: list[int]) -> None:
@@ -131,7 +135,10 @@ class Chain:
     def roll(self) -> None:
         """The last segment takes no more batches."""
         if self.segments:
-            self.segments[-1].closed = True
+            last = self.segments[-1]
+            last.closed = True
+            if not last.dirty:
+                self._index_flushed(last, last.position)
 
     def read(self, offset: int, size: int, *, now: bool = False) -> Block | None:
         """Whole batches from the one that holds `offset`, or the first one behind it; None at the end."""
@@ -163,22 +170,35 @@ class Chain:
         for segment in self.segments:
             if segment.first > expected:
                 yield from _clip(Hole(expected, segment.first, "lost"), first, end)
-            for gap in segment.index.gaps:
-                yield from _clip(Hole(gap.first, gap.next, "damaged"), first, end)
+            if segment.first < end and segment.end > first:
+                for gap in segment.index.gaps:
+                    yield from _clip(Hole(gap.first, gap.next, "damaged"), first, end)
+                self._keep_loaded(segment)
             expected = max(expected, segment.end)
         yield from _clip(Hole(expected, end, "lost"), first, end)
 
     def dirty(self) -> list[Segment]:
         return [segment for segment in self.segments if segment.dirty]
 
-    def flush(self, work: Work) -> None:
-        """Add the flush of all that is dirty, oldest first: what is newer never counts as flushed before it."""
-        for segment in self.dirty():
-            self._flush_segment(work, segment)
+    def flush(self, work: Work, end: int = 0, *, at_most: int | None = None) -> int:
+        """Add the flush of what is dirty, oldest first: what is newer never counts as flushed before it.
+
+        With `at_most`, of so many segments, as each needs a descriptor until the work is done. Answers up to where all
+        is flushed then: `end` where that is all.
+        """
+        dirty = self.dirty()
+        try:
+            for segment in dirty[:at_most]:
+                self._flush_segment(work, segment)
+        except LogError:
+            work.drop()
+            raise
         if self.directory_dirty:
             self.directory_dirty = False
             work.step(lambda: self.disk.files.flush_directory(self.directory))
             work.otherwise(self._directory_not_flushed)
+        left = dirty[at_most:] if at_most is not None else []
+        return left[0].flushed_end if left else end
 
     def _flush_segment(self, work: Work, segment: Segment) -> None:
         file, position = segment.open(), segment.position
@@ -186,7 +206,7 @@ class Chain:
 
         def done() -> None:
             file.pins -= 1
-            segment.write_index(segment.flushed_to(position))
+            self._index_flushed(segment, position)
 
         def failed(_error: OSError) -> None:
             file.pins -= 1
@@ -194,6 +214,13 @@ class Chain:
         work.step(lambda: self.disk.flush(file))
         work.then(done)
         work.otherwise(failed)
+
+    def _index_flushed(self, segment: Segment, position: int) -> None:
+        """The segment is on the device up to `position`: so may its index be, and where it is sealed, out of memory."""
+        entries = segment.flushed_to(position)
+        if segment.position >= self.index_from:
+            segment.write_index(entries)
+        self._keep_loaded(segment)
 
     def _directory_not_flushed(self, _error: OSError) -> None:
         self.directory_dirty = True
@@ -209,6 +236,9 @@ class Chain:
 
     def replace(self, old: Segment, new: Segment) -> None:
         """`new` holds what `old` had from `new.first` on."""
+        if old not in self.segments:  # deleted meanwhile
+            _unlink(self.disk, new)
+            return
         number = self.segments.index(old)
         if new.first == old.first:
             self.segments[number] = new
@@ -231,6 +261,15 @@ def _unlink(disk: Disk, segment: Segment) -> None:
     for path in (segment.index_path, segment.path):
         with contextlib.suppress(FileNotFoundError):
             disk.files.unlink(path)
+
+
+def _first_of(name: str) -> int | None:
+    """The first offset in a segment's file name."""
+    digits = name.removesuffix(SUFFIX)
+    if len(name) != 20 + len(SUFFIX) or len(digits) != 20 or not (digits.isascii() and digits.isdecimal()):
+        return None
+    first = int(digits)
+    return first if first <= MAX_ID else None
 
 
 def _clip(hole: Hole, first: int, end: int) -> Iterator[Hole]:

@@ -274,7 +274,8 @@ class Segment:
 
     def warm(self, work: Work, offset: int, size: int) -> None:
         """Add a step that reads the bytes at `offset` and drops them: the page cache has them then."""
-        file, position = self.open(), self._start(offset)
+        position = self._start(offset)
+        file = self.open()
         file.pins += 1
 
         def unpin(_error: OSError | None = None) -> None:

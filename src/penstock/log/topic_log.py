@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from penstock.log.segment import Block, Segment
 
 BLOCK: Final = 256 << 10  # about how much one read gives
+_AT_MOST: Final = 16  # segments that one flush takes: a log recovered without its indexes may have hundreds
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ class TopicLog:
     def close(self) -> None:
         """Flush, and leave a mark for a quick start; errors are raised after all is closed that can be."""
         try:
-            if self.refused is None and (work := self.flush()):
+            while self.refused is None and (work := self.flush()):
                 work()
             if self.refused is not None:
                 raise self.refused
@@ -309,12 +310,14 @@ class TopicLog:
     def flush(self) -> Work | None:
         """Flush what is written so far, and reserve offsets ahead."""
         work = Work()
-        end = self.end
         self._keep_birth(work)
-        self.chain.flush(work)
+        end = self.chain.flush(work, self.end, at_most=_AT_MOST)
         work.then(lambda: self._flushed_to(end))
         work.otherwise(self._flush_failed)
-        return work or None
+        if not work:
+            work.finish()
+            return None
+        return work
 
     def _keep_birth(self, work: Work) -> None:
         """topic.json before anything that needs it counts as flushed; and the next reserve, well before it is used."""

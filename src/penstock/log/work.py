@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 
 
@@ -32,6 +34,11 @@ class Work:
     def otherwise(self, do: Callable[[OSError], None]) -> None:
         """What follows when one did not."""
         self._undone.append(do)
+
+    def drop(self) -> None:
+        """It will not be run: let go of what it holds."""
+        self.error = OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
+        self.finish()
 
     def run(self) -> None:
         try:
