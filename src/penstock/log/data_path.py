@@ -54,7 +54,7 @@ class DataPath:
     ) -> None:
         """Lock the folder and recover every log in it."""
         self.path = path = os.path.abspath(path)
-        self.disk = disk or Disk(Files())
+        self.disk = Disk(Files()) if disk is None else disk  # one without open files is false
         self.options = options or LogOptions()
         self.boot = boot_id() if boot is None else boot
         self._lock = self._take()
