@@ -105,6 +105,8 @@ class Tail:
         """The batch never was."""
         self.count = 0
         self._fill = 0
+        if len(self._chunk) > LARGEST:  # it was made for that batch alone
+            self._chunk = bytearray()
 
     def release(self, end: int | None = None) -> None:
         """Let go of the memory; with `end`, go on at that offset."""
