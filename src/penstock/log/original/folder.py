@@ -53,8 +53,9 @@ class Topic:
     def unfinished(self, scratch: str) -> Iterator[Unfinished]:
         """What channels were given and have not finished: each message once, by (timestamp, id), in flat memory.
 
-        `scratch` names a file that exists while this runs, of 46 bytes for each record. After a kill the topic's queue
-        may hold again what it has handed out: that is left out here.
+        With very many, those whose place among the others says least of who holds them come first: see ranks.py.
+        `scratch` begins the names of files that exist while this runs, of 48 bytes for each record, or twice that.
+        After a kill the topic's queue may hold again what it has handed out: that is left out here.
         """
         queues = [(channel.name, queue) for channel in self.channels.values() for queue in channel.queues]
         return merge(self.files, queues, self.queue, scratch)

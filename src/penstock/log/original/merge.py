@@ -6,22 +6,20 @@ the first channel that has it.
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock.log.original.bodies import Bodies
+from penstock.log.original.ranks import ENTRY, OWN, by_rank
 from penstock.log.original.runs import HELD, Runs
 from penstock.protocol.batch import RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from penstock.log.files import Files
     from penstock.log.original.queue import Queue
 
-# timestamp, id, channel, attempts, file, position and size of the body: as bytes it sorts by these in this order
-_ENTRY: Final = struct.Struct(">Q16sIHIQI")
-_OWN: Final = 0  # stands for the topic itself among the channels, and sorts first
+MANY: Final = 1 << 16  # records
 
 
 class Unfinished(NamedTuple):
@@ -34,31 +32,53 @@ class Unfinished(NamedTuple):
 
 
 def merge(
-    files: Files, queues: Sequence[tuple[str, Queue]], own: Queue | None, scratch: str, held: int = HELD
+    files: Files,
+    queues: Sequence[tuple[str, Queue]],
+    own: Queue | None,
+    scratch: str,
+    held: int = HELD,
+    many: int = MANY,
 ) -> Iterator[Unfinished]:
     """Each message that a channel's queue holds, once, by (timestamp, id); `queues` are (channel, queue).
 
-    What the topic's `own` queue holds as well is left out: all channels get it from there. A message twice in a channel
-    counts with its highest attempts. `scratch` names a file that exists while this runs.
+    With more than `many` records, by (rank, timestamp, id): see ranks.py. What the topic's `own` queue holds as well is
+    left out: all channels get it from there. A message twice in a channel counts with its highest attempts. `scratch`
+    begins the names of files that exist while this runs.
     """
-    channels = ["", *sorted({channel for channel, _ in queues})]
+    channels = ["", *_by_depth(queues)]
     paths: list[str] = []
-    runs = Runs(files, scratch, _ENTRY.size, held)
+    runs = Runs(files, f"{scratch}.runs", ENTRY.size, held)
+    ranked = Runs(files, f"{scratch}.ranked", ENTRY.size, held)
     bodies = Bodies(files, paths)
     try:
         for channel, queue in queues:
             _collect(runs, queue, channels.index(channel), paths)
         if own is not None and queues:
-            _collect(runs, own, _OWN, paths)
-        yield from _grouped(runs, bodies, channels)
+            _collect(runs, own, OWN, paths)
+        blocks = runs.blocks()
+        if runs.count > many:
+            for entries in by_rank(blocks, len(channels) - 1):
+                ranked.add(entries)
+            runs.close()
+            blocks = ranked.blocks()
+        yield from _grouped(blocks, bodies, channels)
     finally:
         bodies.close()
         runs.close()
+        ranked.close()
+
+
+def _by_depth(queues: Sequence[tuple[str, Queue]]) -> list[str]:
+    """The names of the channels, the one that holds most first, as far as can be told before they are read."""
+    depths: dict[str, int] = {}
+    for channel, queue in queues:
+        depths[channel] = depths.get(channel, 0) + queue.depth
+    return sorted(depths, key=lambda channel: (-depths[channel], channel))
 
 
 def _collect(runs: Runs, queue: Queue, channel: int, paths: list[str]) -> None:
     """Add an entry for each record of the queue, and its files to `paths`."""
-    pack = _ENTRY.pack
+    pack = ENTRY.pack
     for number, block in queue.blocks():
         path = queue.path(number)
         if not paths or paths[-1] != path:
@@ -67,18 +87,18 @@ def _collect(runs: Runs, queue: Queue, channel: int, paths: list[str]) -> None:
         start = block.position + RECORD
         runs.add(
             [
-                pack(timestamp, id_, channel, attempts, source, start + at, size + 4 - RECORD)
+                pack(0, timestamp, id_, channel, attempts, source, start + at, size + 4 - RECORD)
                 for at, size, timestamp, attempts, id_ in block.places
             ]
         )
 
 
-def _grouped(runs: Runs, bodies: Bodies, channels: list[str]) -> Iterator[Unfinished]:
+def _grouped(blocks: Iterable[bytes], bodies: Bodies, channels: list[str]) -> Iterator[Unfinished]:
     """One message for the entries that share timestamp and id; of one channel's the last has the most attempts."""
     message: Unfinished | None = None
     at, last = -1, b""
-    for block in runs.blocks():
-        for timestamp, id_, channel, attempts, source, position, size in _ENTRY.iter_unpack(block):
+    for block in blocks:
+        for _, timestamp, id_, channel, attempts, source, position, size in ENTRY.iter_unpack(block):
             if id_ == last and timestamp == at:
                 if message is not None:
                     message.attempts[channels[channel]] = attempts
@@ -86,7 +106,7 @@ def _grouped(runs: Runs, bodies: Bodies, channels: list[str]) -> Iterator[Unfini
             if message is not None:
                 yield message
             at, last = timestamp, id_
-            if channel == _OWN:
+            if channel == OWN:
                 message = None
             else:
                 message = Unfinished(at, last, bodies.read(source, position, size), {channels[channel]: attempts})

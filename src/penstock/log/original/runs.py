@@ -24,6 +24,7 @@ class Runs:
     """Entries of `size` bytes: `add` them in any order, `blocks` gives them back sorted. `path` exists meanwhile."""
 
     def __init__(self, files: Files, path: str, size: int, held: int = HELD) -> None:
+        self.count = 0
         self._files = files
         self._path = path
         self._size = size
@@ -35,6 +36,7 @@ class Runs:
 
     def add(self, entries: list[bytes]) -> None:
         self._entries += entries
+        self.count += len(entries)
         if len(self._entries) >= self._held:
             self._spill()
 

@@ -84,10 +84,10 @@ def test_a_merge_that_is_given_up_leaves_nothing_behind() -> None:
     merging = merge(files, [("c", queue(files, "t:c", [(n, 0) for n in range(100)]))], None, "/scratch", 10)
     # when it is left after its first message
     next(merging)
-    assert files.exists("/scratch")
+    assert files.exists("/scratch.runs")
     merging.close()  # type: ignore[attr-defined]
     # then its file is gone
-    assert not files.exists("/scratch")
+    assert not files.exists("/scratch.runs")
     assert files.opened() == []
 
 
@@ -100,5 +100,5 @@ def test_a_full_disk_is_a_typed_error_and_leaves_nothing_behind() -> None:
     with pytest.raises(DiskFull, match="writing /scratch"):
         list(merge(files, [("c", entries)], None, "/scratch", 10))
     # then it is all given back
-    assert not files.exists("/scratch")
+    assert not files.exists("/scratch.runs")
     assert files.opened() == []
