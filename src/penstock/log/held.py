@@ -20,16 +20,20 @@ if TYPE_CHECKING:
 
     from penstock.log.birth import Birth
     from penstock.log.disk import Disk
+    from penstock.log.segment import Segment
 
 FOLDER: Final = "held"
 SALT: Final = 0x48454C44
 _FILE: Final = 16 << 20
+_BATCH: Final = 1 << 20  # bytes of bodies in a batch, about
 
 
 class Held:
     """Records by offset, below a log's earliest."""
 
-    __slots__ = ("_chain", "_disk", "_folder", "_next", "_offsets", "_ordinals", "birth")
+    __slots__ = (
+        "_chain", "_changed", "_disk", "_doomed", "_folder", "_next", "_offsets", "_ordinals", "_unsafe", "birth",
+    )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, birth: Birth) -> None:
         self.birth = birth
@@ -39,6 +43,9 @@ class Held:
         self._next = 0
         self._ordinals: dict[int, int] = {}  # offset -> ordinal
         self._offsets: list[int] = []  # the same offsets, in order
+        self._changed = False  # what is wanted, since the files were last gone through
+        self._unsafe = False  # a flush failed: all is to be copied to a new file
+        self._doomed: list[Segment] = []  # nothing of theirs is wanted, their files are still there
 
     def __len__(self) -> int:
         return len(self._ordinals)
@@ -58,24 +65,39 @@ class Held:
             for record in records(block.data):
                 self._note(int(record.id, 16) - self.birth.base, record.offset)
             ordinal = block.next
-        self._next = chain.segments[-1].end if chain.segments else 0
+        if chain.segments:
+            last = chain.segments[-1]
+            self._next = last.end + last.tail_bad  # a file of its own, not the one with the bad end
         chain.roll()
+        self._changed = True
 
     def _note(self, offset: int, ordinal: int) -> None:
         if offset not in self._ordinals:
             insort(self._offsets, offset)
         self._ordinals[offset] = ordinal
 
-    def put(self, found: list[Record], time: int) -> None:
-        """Copy records here; they are safe after the next flush."""
-        if self._disk.ensure_directory(self._folder):
-            self._files().directory_dirty = True
+    def put(self, found: Iterable[Record], time: int) -> None:
+        """Copy records here; they are safe after the next `work`, and once the topic's directory is flushed."""
+        part: list[Record] = []
+        size = 0
+        for record in found:
+            part.append(record)
+            size += len(record.body)
+            if size >= _BATCH:
+                self._put_batch(part, time)
+                part, size = [], 0
+        if part:
+            self._put_batch(part, time)
+
+    def _put_batch(self, found: list[Record], time: int) -> None:
         chain = self._files()
+        self._disk.ensure_directory(self._folder)
         batch = encode(self._next, len(found), time, self._payload(found), chain.seed)
         chain.append(batch, self._next, len(found), time)
         for ordinal, record in enumerate(found, self._next):
             self._note(record.offset, ordinal)
         self._next += len(found)
+        self._changed = True
 
     def keep(self, wanted: Iterable[int]) -> None:
         """Forget all but these offsets."""
@@ -83,42 +105,48 @@ class Held:
         if len(kept) < len(self._ordinals):
             self._ordinals = {offset: self._ordinals[offset] for offset in kept}
             self._offsets = sorted(kept)
+            self._changed = True
 
     def work(self, time: int) -> Work | None:
         """Flush what is not flushed, and delete the files that hold nothing wanted."""
         chain = self._chain
         if chain is None:
             return None
-        self._gather(chain, time)
+        if self._unsafe:
+            chain.roll()
+            self._copy(self._offsets, time)
+            self._unsafe = False
+        if self._changed:
+            self._changed = self._gather(chain, time)
+            self._doomed += chain.drop(min(self._ordinals.values(), default=self._next))
+            if not self._ordinals:
+                self._doomed += chain.segments
+                self._chain = chain = None
         work = Work()
-        chain.flush(work)
-        work.otherwise(lambda _error: self._again(time))
-        dropped = chain.drop(min(self._ordinals.values(), default=self._next))
-        if not self._ordinals:
-            dropped += chain.segments
-            self._chain = None
-            work = Work()
-        unlink_steps(work, self._disk, dropped)
+        if chain is not None:
+            chain.flush(work)
+            work.otherwise(self._flush_failed)
+        doomed, self._doomed = self._doomed, []
+        unlink_steps(work, self._disk, doomed)
+        work.otherwise(lambda _error: self._doomed.extend(doomed))
         return work or None
 
-    def _gather(self, chain: Chain, time: int) -> None:
-        """Copy the few that are wanted of the oldest file behind the newest, so that one alone keeps no others."""
-        if len(chain.segments) < 3:
-            return
-        oldest = chain.segments[0]
-        wanted = [offset for offset, ordinal in self._ordinals.items() if ordinal < oldest.end]
-        self._copy(wanted, time)
+    def _gather(self, chain: Chain, time: int) -> bool:
+        """Where most of all files is not wanted, copy what is of the oldest behind the newest, so that it can go.
 
-    def _again(self, time: int) -> None:
-        """The flush failed: to a new file with all of them."""
-        if self._chain is not None:
-            self._chain.roll()
-            self._copy(list(self._ordinals), time)
+        Otherwise a few would keep everything that came after them. One file at a time: whether there is more to do.
+        """
+        if len(chain.segments) < 3 or 2 * len(self) > self._next - chain.segments[0].first:
+            return False
+        oldest = chain.segments[0]
+        self._copy([offset for offset, ordinal in self._ordinals.items() if ordinal < oldest.end], time)
+        return True
+
+    def _flush_failed(self, _error: OSError) -> None:
+        self._unsafe = self._changed = True
 
     def _copy(self, offsets: list[int], time: int) -> None:
-        found = [record for offset in sorted(offsets) if (record := self._record(offset))]
-        if found:
-            self.put(found, time)
+        self.put((record for offset in sorted(offsets) if (record := self._record(offset))), time)
 
     def read(self, offset: int, size: int) -> Block | None:
         """A batch of the first run of neighbours from `offset` on, made from their records; None above the last."""
@@ -136,8 +164,9 @@ class Held:
         return Block(first, first + len(run), encode(first, len(run), 0, self._payload(run), self.birth.seed))
 
     def close(self) -> None:
-        if self._chain is not None:
-            self._chain.close()
+        for segment in [*self._doomed, *(self._chain.segments if self._chain else [])]:
+            self._disk.close(segment.path)
+            self._disk.close(segment.index_path)
 
     def _record(self, offset: int) -> Record | None:
         """As it was in the log; None where its file is damaged."""
