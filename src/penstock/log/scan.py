@@ -135,8 +135,12 @@ def scan(reader: Reader, start: Mark, seed: int, index: Index, keyed: list[bytes
             found = reader.batch(position, seed)
             index.add(expected, found[0].appended if found else time, position)
         else:
-            torn = not _lacks_nothing(reader, position, seed) if why != BAD else only_zeros(reader, position)
-            return Tail(position, expected, time, torn)
+            return Tail(position, expected, time, is_torn(reader, position, why, seed))
+
+
+def is_torn(reader: Reader, position: int, why: int, seed: int) -> bool:
+    """Whether what ends the file is the beginning of a batch, or zeros: it was never answered. `why` is `walk`'s."""
+    return _only_zeros(reader, position) if why == BAD else not _lacks_nothing(reader, position, seed)
 
 
 def _lacks_nothing(reader: Reader, position: int, seed: int) -> bool:
@@ -147,7 +151,7 @@ def _lacks_nothing(reader: Reader, position: int, seed: int) -> bool:
     return check(data[:4] + (len(data) - 12).to_bytes(4, "big") + data[8:], 0, seed) > 0
 
 
-def only_zeros(reader: Reader, position: int) -> bool:
+def _only_zeros(reader: Reader, position: int) -> bool:
     """Whether nothing but zeros follows: what a file system leaves of writes that a power cut took."""
     while data := reader.read(position, WINDOW):
         if data.count(0) != len(data):
