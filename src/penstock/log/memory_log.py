@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from penstock.errors import TooLarge
 from penstock.log.chain import Hole
 from penstock.log.segment import Block
+from penstock.log.tail import PAYLOAD
 from penstock.log.topic_log import BLOCK
-from penstock.protocol.batch import HEADER, MAX_BATCH, RECORD, header, put_framed, put_records, seal
+from penstock.protocol.batch import HEADER, RECORD, header, put_framed, put_records, seal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 class MemoryLog:
     """At most about `limit` messages, whole batches of them; nothing outlives the process."""
 
-    __slots__ = ("_blocks", "_open", "birth", "bytes", "dropped", "end", "last_time", "limit")
+    __slots__ = (
+        "_blocks", "_count", "_payload", "_size", "birth", "bytes", "dropped", "end", "last_time", "limit",
+    )  # fmt: skip
 
     def __init__(self, birth: Birth, limit: int) -> None:
         self.birth = birth
@@ -31,7 +34,9 @@ class MemoryLog:
         self.bytes = 0
         self.dropped = 0  # messages that yielded to newer ones
         self._blocks: deque[Block] = deque()
-        self._open: list[tuple[bytes, int]] = []  # records of the batch being made, and their number
+        self._payload: list[bytes] = []  # of the batch being made: its records,
+        self._count = 0  # their number
+        self._size = 0  # and bytes
 
     @property
     def earliest(self) -> int:
@@ -47,26 +52,36 @@ class MemoryLog:
         return self.write(now, flags=flags, key=key)
 
     def put(self, bodies: Sequence[bytes], now: int) -> None:
-        payload = bytearray(_room(sum(map(len, bodies)) + RECORD * len(bodies)))
-        put_records(payload, 0, bodies, now, self._next_id)
-        self._open.append((bytes(payload), len(bodies)))
+        """As a topic's log does."""
+        payload = self._room(sum(map(len, bodies)) + RECORD * len(bodies))
+        put_records(payload, 0, bodies, now, self.birth.base + self.end + self._count)
+        self._add(payload, len(bodies))
 
     def put_framed(self, data: bytes, start: int, stop: int, count: int, now: int) -> None:
-        payload = bytearray(_room(stop - start + (RECORD - 4) * count))
-        put_framed(payload, 0, data, start, count, now, self._next_id)
-        self._open.append((bytes(payload), count))
+        """As a topic's log does."""
+        payload = self._room(stop - start + (RECORD - 4) * count)
+        end = put_framed(payload, 0, data, start, count, now, self.birth.base + self.end + self._count)
+        self._add(payload[:end], count)
 
-    @property
-    def _next_id(self) -> int:
-        return self.birth.base + self.end + sum(count for _, count in self._open)
+    def _room(self, size: int) -> bytearray:
+        if self._size + size > PAYLOAD:
+            raise TooLarge(f"{self.birth.name}: {self._size + size} bytes are more than one batch can hold")
+        return bytearray(size)
+
+    def _add(self, payload: bytearray, count: int) -> None:
+        self._payload.append(bytes(payload))
+        self._count += count
+        self._size += len(payload)
 
     def write(self, now: int, *, flags: int = 0, key: bytes = b"") -> int:
-        first, count = self.end, sum(count for _, count in self._open)
+        """As a topic's log does."""
+        first, count = self.end, self._count
         if not count:
             return first
         self.last_time = max(now, self.last_time)
-        batch = bytearray(HEADER) + key + b"".join(payload for payload, _ in self._open)
-        self._open.clear()
+        batch = bytearray(HEADER) + key + b"".join(self._payload)
+        self._payload.clear()
+        self._count = self._size = 0
         seal(batch, 0, len(batch), first, count, self.last_time, flags, len(key), self.birth.seed)
         self.end += count
         self.bytes += len(batch)
@@ -81,8 +96,8 @@ class MemoryLog:
         self.bytes -= len(block.data)
 
     def read(self, offset: int, size: int = BLOCK, *, now: bool = False) -> Block | None:
-        """The batch that holds `offset`, or the first one kept."""
-        if offset >= self.end:
+        """The batch that holds `offset`, or the first one kept; None where nothing is kept behind it."""
+        if offset >= self.end or not self._blocks:
             return None
         number = bisect_right(self._blocks, offset, key=lambda block: block.first) - 1
         return self._blocks[max(0, number)]
@@ -100,9 +115,3 @@ class MemoryLog:
         """Batches that lie wholly below `offset` go."""
         while self._blocks and self._blocks[0].next <= offset:
             self._drop()
-
-
-def _room(size: int) -> int:
-    if size > MAX_BATCH - HEADER:
-        raise TooLarge(f"{size} bytes are more than one batch can hold")
-    return size

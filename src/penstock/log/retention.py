@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from penstock.log.segment import Segment
     from penstock.log.topic_log import TopicLog
@@ -41,43 +41,45 @@ class Kept(NamedTuple):
     limits: Limits
 
 
-def deletable(log: TopicLog, floor: int) -> list[Segment]:
-    """The closed segments wholly below the floor, oldest first."""
-    segments = log.chain.segments
-    return [segment for segment, following in itertools.pairwise(segments) if following.first <= floor]
+class _Deletable(NamedTuple):
+    """A closed segment wholly below the floor; in the order in which they go."""
+
+    time: int  # of its last record, or of one in front of it
+    folder: str
+    behind: int  # where the next one begins
+    segment: Segment
+
+
+def _deletable(kept: Kept) -> Iterator[_Deletable]:
+    time = 0
+    for segment, following in itertools.pairwise(kept.log.chain.segments):
+        if following.first > kept.floor:
+            break
+        time = max(time, segment.last_time)
+        yield _Deletable(time, kept.log.birth.folder, following.first, segment)
 
 
 def expired(kept: Kept, now: int) -> int:
     """Below which offset the topic's own limits delete."""
-    candidates = deletable(kept.log, kept.floor)
-    retained = sum(segment.position for segment in candidates)
+    candidates = list(_deletable(kept))
+    retained = sum(each.segment.position for each in candidates)
     below = kept.log.earliest
-    for segment in candidates:
-        if retained <= kept.limits.bytes and now - segment.last_time < kept.limits.time:
+    for each in candidates:
+        if retained <= kept.limits.bytes and max(0, now - each.time) < kept.limits.time:
             break
-        retained -= segment.position
-        below = _behind(kept.log, segment)
+        retained -= each.segment.position
+        below = each.behind
     return below
 
 
 def over_total(all_kept: Iterable[Kept], limits: NodeLimits, free: int) -> dict[str, int]:
     """Below which offset each topic (by its folder) has to delete for the node's sake: the oldest data first."""
-    candidates = [
-        (segment.last_time, kept.log.birth.folder, segment.first, segment, kept.log)
-        for kept in all_kept
-        for segment in deletable(kept.log, kept.floor)
-    ]
-    candidates.sort(key=lambda candidate: candidate[:3])
-    excess = max(sum(c[3].position for c in candidates) - limits.total_bytes, limits.min_free - free)
+    candidates = sorted((each for kept in all_kept for each in _deletable(kept)), key=lambda each: each[:3])
+    excess = max(sum(each.segment.position for each in candidates) - limits.total_bytes, limits.min_free - free)
     below: dict[str, int] = {}
-    for _, folder, _, segment, log in candidates:
+    for each in candidates:
         if excess <= 0:
             break
-        excess -= segment.position
-        below[folder] = _behind(log, segment)
+        excess -= each.segment.position
+        below[each.folder] = each.behind
     return below
-
-
-def _behind(log: TopicLog, segment: Segment) -> int:
-    segments = log.chain.segments
-    return segments[segments.index(segment) + 1].first

@@ -12,13 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from penstock.log.segment import Block
-from penstock.protocol.batch import HEADER, RECORD, first_at, put_framed, put_records, seal, seek, span
+from penstock.protocol.batch import HEADER, MAX_BATCH, RECORD, first_at, put_framed, put_records, seal, seek, span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SMALLEST: Final = 4 << 10
 LARGEST: Final = 256 << 10  # of what is kept; a batch may be larger and is then not kept
+PAYLOAD: Final = MAX_BATCH - HEADER - (64 << 10)  # bytes of records that one batch can hold; the rest is for a key
 
 
 class Tail:
