@@ -60,6 +60,110 @@ class ImportFailed(PenstockError):
     """An original NSQ folder could not be converted, or a data path not be written as one."""
 
 
+class ClientError(PenstockError):
+    """What a client did wrong, in NSQ's words: `answer` goes over the wire, and a fatal one ends the connection."""
+
+    code = ""
+    fatal = True
+
+    def __init__(self, text: str = "") -> None:
+        """The text may hold bytes of the client's that are no UTF-8, as surrogates."""
+        super().__init__(text)
+        self.text = text
+
+    @property
+    def answer(self) -> bytes:
+        answer = f"{self.code} {self.text}" if self.text else self.code
+        return answer.encode("utf-8", "surrogateescape")
+
+
+class BadProtocol(ClientError):
+    code = "E_BAD_PROTOCOL"
+
+
+class Invalid(ClientError):
+    code = "E_INVALID"
+
+
+class BadTopic(ClientError):
+    code = "E_BAD_TOPIC"
+
+
+class BadChannel(ClientError):
+    code = "E_BAD_CHANNEL"
+
+
+class BadBody(ClientError):
+    code = "E_BAD_BODY"
+
+
+class BadMessage(ClientError):
+    code = "E_BAD_MESSAGE"
+
+
+class IdentifyFailed(ClientError):
+    code = "E_IDENTIFY_FAILED"
+
+
+class AuthDisabled(ClientError):
+    code = "E_AUTH_DISABLED"
+
+
+class AuthFailed(ClientError):
+    code = "E_AUTH_FAILED"
+
+
+class AuthFirst(ClientError):
+    code = "E_AUTH_FIRST"
+
+
+class Unauthorized(ClientError):
+    code = "E_UNAUTHORIZED"
+
+
+class SubFailed(ClientError):
+    code = "E_SUB_FAILED"
+
+
+class PubFailed(ClientError):
+    code = "E_PUB_FAILED"
+
+
+class MpubFailed(ClientError):
+    code = "E_MPUB_FAILED"
+
+
+class DpubFailed(ClientError):
+    code = "E_DPUB_FAILED"
+
+
+class FinFailed(ClientError):
+    code = "E_FIN_FAILED"
+    fatal = False
+
+
+class ReqFailed(ClientError):
+    code = "E_REQ_FAILED"
+    fatal = False
+
+
+class TouchFailed(ClientError):
+    code = "E_TOUCH_FAILED"
+    fatal = False
+
+
+class LineTooLong(PenstockError):
+    """A client sends a line without an end: it is dropped and told nothing."""
+
+
+class HttpError(PenstockError):
+    """What a request is answered instead of what it asked for: a status, and NSQ's word for why."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class BadOption(PenstockError):
     """An option asks for what cannot be; a daemon logs it as fatal and exits with `exit_code`."""
 

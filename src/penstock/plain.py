@@ -19,8 +19,8 @@ cfunc = ccall = cclass = inline = final = _unchanged
 exceptval = boundscheck = wraparound = cdivision = initializedcheck = _setting
 
 
-def declare(_type: Any, value: Any) -> Any:
-    """A C number of the module; here a Python one."""
+def declare(_type: Any, value: Any = None, *, visibility: str = "private") -> Any:
+    """A C number of the module, or what a class shows of its own; here Python's."""
     return value
 
 

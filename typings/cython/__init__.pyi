@@ -1,9 +1,10 @@
 """What hot modules use of Cython's pure-Python mode, as types: C numbers are ints, decorators do nothing."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 _int: TypeAlias = int  # `int` is a C number below
+_bool: TypeAlias = bool
 _T = TypeVar("_T")
 
 class _Directive(Protocol):
@@ -12,6 +13,7 @@ class _Directive(Protocol):
 compiled: bool
 
 Py_ssize_t: TypeAlias = _int
+bint: TypeAlias = _bool
 void: TypeAlias = None
 
 # Arrays of these (`uchar[::1]`) are no Python types.
@@ -25,8 +27,14 @@ const_uchar: Any
 
 p_const_char: Any
 p_const_uchar: Any
+p_uchar: Any
+
+NULL: Any
 
 def address(place: Any, /) -> Any: ...
+@overload
+def declare(type_: type[_T], /, *, visibility: str) -> _T: ...
+@overload
 def declare(type_: Any, value: Any, /) -> Any: ...
 def cast(type_: Any, value: Any, /) -> Any: ...
 def cfunc(it: _T, /) -> _T: ...
