@@ -128,7 +128,7 @@ def _put_u32(data: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulong
 @cython.wraparound(False)
 def _put_u64(data: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.void:
     _put_u32(data, at, value >> 32)
-    _put_u32(data, at + 4, value & 0xFFFFFFFF)
+    _put_u32(data, at + 4, value)
 
 
 @cython.cfunc
@@ -233,31 +233,36 @@ def put_records(
 def put_framed(
     data: cython.uchar[::1],
     at: cython.Py_ssize_t,
-    framed: bytes,
+    framed: Buffer,
     start: cython.Py_ssize_t,
     count: cython.Py_ssize_t,
     timestamp: cython.ulonglong,
     first_id: cython.ulonglong,
+    skip: cython.Py_ssize_t = 0,
 ) -> int:
-    """As `put_records` for `count` bodies that lie in `framed` from `start`, each behind its size (as in an MPUB)."""
+    """As `put_records` for `count` bodies that lie in `framed` from `start`, each behind its size (as in an MPUB).
+
+    With `skip`, each size stands behind so many bytes that are nobody's (as in a run of PUBs by the same line).
+    """
     size: cython.Py_ssize_t
     left: cython.Py_ssize_t
-    end: cython.Py_ssize_t = len(framed)
-    room: cython.Py_ssize_t = len(data)
     source: cython.const_uchar[::1] = framed
-    if at < 0 or start < 0:
+    end: cython.Py_ssize_t = len(source)
+    room: cython.Py_ssize_t = len(data)
+    if at < 0 or start < 0 or skip < 0 or skip > end:
         raise ValueError("no room for the record")
     for left in range(count):  # noqa: B007 - a C loop
-        if end - start < 4:
+        if end - start - skip < 4:
             raise ValueError("the bodies end early")
-        size = _u32(source, start)
-        start += 4
+        size = _u32(source, start + skip)
+        start += skip + 4
         if size > end - start:
             raise ValueError("the bodies end early")
         if size > room - at - 30:
             raise ValueError("no room for the record")
         _put_head(data, at, size, timestamp, 0, first_id)
-        _copy(data, at + 30, framed, start, size)
+        if size > 0:
+            _move(data, at + 30, source, start, size)
         at += 30 + size
         start += size
         first_id += 1
