@@ -12,6 +12,12 @@ from typing import Final
 
 REASONS: Final = {
     "penstock.protocol.batch": "writes, walks and checks every record of every batch",
+    "penstock.log.timetable.order": "reads, sorts and deals the due times of deferred entries",
+    "penstock.protocol.commands": "made for each read of a busy connection",
+    "penstock.protocol.frames": "a frame for each message that is delivered",
+    "penstock.protocol.ids": "each FIN carries one",
+    "penstock.protocol.mpub": "each message of an MPUB has a size",
+    "penstock.protocol.parser": "finds the commands in each read of each connection",
     "penstock.broker.slots": "a slot for each message that is delivered and finished",
 }
 
