@@ -52,6 +52,10 @@ class CorruptLog(LogError):
     """A file is not what it has to be, and no rule says how to go on."""
 
 
+class NoLogThere(LogError):
+    """The path that was named holds nothing that a log could be read from."""
+
+
 class DataPathError(PenstockError):
     """The data path cannot be used: locked, of a newer format, of another program."""
 
