@@ -43,8 +43,8 @@ _ALL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 class Slots:
     """Offset -> slot. An offset that is not there, or not held by who says so, is answered, not raised."""
 
-    live: cython.Py_ssize_t
-    in_flight: cython.Py_ssize_t
+    live = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    in_flight = cython.declare(cython.Py_ssize_t, visibility="readonly")
     _mask: cython.Py_ssize_t
     _keys: cython.ulonglong[::1]
     _since: cython.longlong[::1]

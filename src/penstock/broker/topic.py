@@ -1,0 +1,148 @@
+"""A topic: how far its log was handed to its channels, and who they are. Knows offsets; no file, no clock.
+
+    log ---+------------------------+----------------+---->
+           |  routed: the channels  |  waits here    |
+           |  that exist get it     |                |
+                                    R          committed end
+
+R follows the committed end while the topic has a channel and is not paused; else it stands. A channel that is made
+begins at R.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.broker.channel import Channel
+
+if TYPE_CHECKING:
+    from penstock.broker.channel import Surroundings
+
+
+class Topic:
+    """One topic of a node."""
+
+    __slots__ = (
+        "_held_back",
+        "_surroundings",
+        "bound",
+        "channels",
+        "committed",
+        "ephemeral",
+        "holes",
+        "message_bytes",
+        "message_count",
+        "name",
+        "paused",
+        "routed",
+        "routed_count",
+    )  # fmt: skip
+
+    def __init__(self, name: str, *, routed: int, committed: int, bound: int, surroundings: Surroundings) -> None:
+        self.name = name
+        self.ephemeral = name.endswith("#ephemeral")
+        self.routed = routed  # R
+        self.committed = committed
+        self.bound = bound  # messages that an ephemeral channel may lag behind
+        self.channels: dict[str, Channel] = {}
+        self.paused = False
+        self.message_count = 0  # published since the start
+        self.message_bytes = 0
+        self.routed_count = 0  # messages that R passed since the start
+        self._held_back = False
+        self.holes: list[tuple[int, int]] = []
+        self._surroundings = surroundings
+
+    # --- R
+
+    @property
+    def follows(self) -> bool:
+        """R goes with the committed end."""
+        return bool(self.channels) and not self.paused and not self._held_back
+
+    def hold_back(self, hold: bool) -> None:
+        """R stands although there are channels: others may be about to be made (a look-up is under way)."""
+        self._held_back = hold
+
+    def advance(self, committed: int, now: int) -> None:
+        """The log is committed up to there."""
+        self.committed = committed
+        self.route(now)
+
+    def route(self, now: int) -> None:
+        """Move R as far as it may go, and let the channels give what they have."""
+        if not self.follows:
+            return
+        if self.routed < self.committed:
+            self.routed_count += self.count(self.routed, self.committed)
+            self.routed = self.committed
+        for channel in self.channels.values():
+            channel.limit = self.routed
+            if channel.ephemeral and self.routed - channel.cursor > self.bound:
+                self._drop_oldest(channel)
+            channel.pump(now)
+
+    def _drop_oldest(self, channel: Channel) -> None:
+        """An ephemeral channel keeps what its bound allows; the oldest yield."""
+        first, channel.cursor = channel.cursor, self.routed - self.bound
+        channel.skipped += self.count(first, channel.cursor)
+
+    # --- holes and counts
+
+    def add_hole(self, first: int, next_: int) -> None:
+        """These offsets hold nothing."""
+        apart = []
+        for begin, end in self.holes:
+            if end < first or begin > next_:
+                apart.append((begin, end))
+            else:
+                first, next_ = min(first, begin), max(next_, end)
+        self.holes = sorted([*apart, (first, next_)]) if first < next_ else apart
+
+    def count(self, first: int, next_: int) -> int:
+        """How many messages `[first, next_)` holds."""
+        missing = sum(max(0, min(next_, end) - max(first, begin)) for begin, end in self.holes)
+        return max(0, next_ - first - missing)
+
+    @property
+    def depth(self) -> int:
+        """Messages that no channel was given yet."""
+        return self.count(self.routed, self.committed)
+
+    def depth_of(self, channel: Channel) -> int:
+        """Messages that wait in the channel: never handed out, or ready again."""
+        return self.count(channel.cursor, channel.limit) + channel.unfinished.ready
+
+    def count_of(self, channel: Channel) -> int:
+        """Messages that came to the channel since it was made, or since the start."""
+        return self.routed_count - channel.started
+
+    # --- what users ask for
+
+    def add_channel(self, name: str, since: int) -> Channel:
+        """A new channel, at R."""
+        channel = Channel(name, self.routed, since, self._surroundings)
+        channel.started = self.routed_count
+        self.channels[name] = channel
+        return channel
+
+    def remove_channel(self, name: str) -> Channel:
+        """What it had is forgotten; its consumers are the caller's to send away."""
+        channel = self.channels.pop(name)
+        channel.paused = True
+        channel.rewind(channel.cursor)
+        return channel
+
+    def empty(self) -> tuple[int, int]:
+        """What no channel was given yet becomes a hole; which."""
+        hole = (self.routed, self.committed)
+        self.add_hole(*hole)
+        self.routed = self.committed
+        for channel in self.channels.values():
+            channel.limit = self.routed
+        return hole
+
+    @property
+    def low_water(self) -> int:
+        """What lies below is needed by no durable channel, nor by one that is still to come."""
+        return min([self.routed, *(channel.low_water for channel in self.channels.values() if not channel.ephemeral)])

@@ -1,0 +1,104 @@
+"""Topics: what R does, who gets what was published when, and what depth means."""
+
+from __future__ import annotations
+
+from tests.unit.broker.world import World, hand
+
+
+def test_what_comes_before_the_first_channel_waits_for_it() -> None:
+    world = World()
+    world.publish(b"1", b"2")
+    assert (world.topic.routed, world.topic.depth) == (0, 2)
+    channel = world.channel()
+    assert (world.topic.routed, world.topic.depth) == (2, 0)
+    assert hand(world.consumer(channel, 5)).bodies == [b"1", b"2"]
+
+
+def test_a_later_channel_gets_what_comes_after_it() -> None:
+    world = World()
+    world.channel("first")
+    world.publish(b"1")
+    late = world.channel("late")
+    world.publish(b"2")
+    assert hand(world.consumer(late, 5)).bodies == [b"2"]
+    assert [world.topic.count_of(channel) for channel in world.topic.channels.values()] == [2, 1]
+
+
+def test_what_comes_to_a_paused_topic_waits_for_the_channels_there_are_then() -> None:
+    world = World()
+    early = world.channel("early")
+    world.topic.paused = True
+    world.publish(b"1")
+    meanwhile = world.channel("meanwhile")
+    assert (world.topic.depth, world.topic.depth_of(early)) == (1, 0)
+    world.topic.paused = False
+    world.topic.route(world.now)
+    for channel in (early, meanwhile):
+        assert hand(world.consumer(channel, 5)).bodies == [b"1"]
+
+
+def test_without_a_channel_r_stands_again() -> None:
+    world = World()
+    world.channel("only")
+    world.publish(b"1")
+    world.topic.remove_channel("only")
+    world.publish(b"2", b"3")
+    assert world.topic.depth == 2
+    assert hand(world.consumer(world.channel("next"), 5)).bodies == [b"2", b"3"]
+
+
+def test_an_emptied_topic_has_a_hole_that_nobody_gets() -> None:
+    world = World()
+    world.publish(b"1", b"2")
+    assert world.topic.empty() == (0, 2)
+    assert world.topic.depth == 0
+    world.publish(b"3")
+    channel = world.channel()
+    assert world.topic.depth_of(channel) == 1
+    assert hand(world.consumer(channel, 5)).bodies == [b"3"]
+
+
+def test_holes_count_as_nothing_however_they_lie() -> None:
+    topic = World().topic
+    for hole in ((10, 20), (15, 30), (30, 40), (50, 60), (5, 5)):
+        topic.add_hole(*hole)
+    assert topic.count(0, 100) == 60
+    assert topic.count(35, 55) == 10
+    assert topic.count(12, 18) == 0
+
+
+def test_an_ephemeral_channel_keeps_the_newest_and_needs_nothing_kept() -> None:
+    world = World(bound=3)
+    channel = world.channel("c#ephemeral")
+    durable = world.channel("durable")
+    for number in range(10):
+        world.publish(b"%d" % number)
+    assert world.topic.depth_of(channel) == 3
+    assert channel.skipped == 7
+    assert hand(world.consumer(channel, 9)).bodies == [b"7", b"8", b"9"]
+    assert world.topic.low_water == 0
+    world.finish(durable, world.consumer(durable, 9), *range(9))
+    assert world.topic.low_water == 9
+
+
+def test_a_message_below_the_cursor_keeps_the_log_until_it_is_finished() -> None:
+    world = World()
+    channel = world.channel()
+    consumer = world.consumer(channel, 9)
+    world.publish(b"1", b"2", b"3")
+    world.finish(channel, consumer, 0, 2)
+    assert world.topic.low_water == 1
+    world.finish(channel, consumer, 1)
+    assert world.topic.low_water == 3
+
+
+def test_a_topic_held_back_routes_nothing_until_it_is_let_go() -> None:
+    world = World()
+    world.topic.hold_back(True)
+    channel = world.channel("first")
+    world.publish(b"1")
+    other = world.channel("other")
+    world.topic.hold_back(False)
+    world.topic.route(world.now)
+    for each in (channel, other):
+        assert hand(world.consumer(each, 5)).bodies == [b"1"]
