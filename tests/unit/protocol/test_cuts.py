@@ -101,6 +101,7 @@ def test_how_many_bytes_a_command_seems_to_take_leads_to_a_whole_one(said: bytes
         end = min(at + parser.needed, len(data))
         while isinstance(command := parser.next(data, at, end), Opening):
             pass
+        at = parser.at  # behind what has no effect
         rounds += 1
     # then the command is whole after its line (a byte more at a time), its size, its count and its body
     assert rounds <= 40
