@@ -12,6 +12,7 @@ class Kind(enum.Enum):
     NO_METADATA = "{file} is missing: topics and channels are those that have files, and none is paused"
     BAD_METADATA = "{file} cannot be understood: topics and channels are those that have files, and none is paused"
     BAD_NAME = "{file} is listed, but no topic or channel can have this name: left out"
+    EPHEMERAL_NAME = "{file} is ephemeral, and listed all the same: left out"
     UNLISTED = "{file} is a queue that nsqd.dat does not list: taken as its name says"
     FOREIGN = "{file} is a queue whose name no topic or channel can have: not read"
     EPHEMERAL = "{file} is the queue of an ephemeral topic or channel, which has none: not read"

@@ -25,7 +25,7 @@ from penstock.log.original.queue import Message, Queue
 from penstock.protocol.names import is_ephemeral, is_valid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from types import TracebackType
 
     from penstock.log.files import Files
@@ -50,7 +50,7 @@ class Topic:
     queue: Queue | None = None
     channels: dict[str, Channel] = field(default_factory=dict)
 
-    def unfinished(self, scratch: str) -> Iterator[Unfinished]:
+    def unfinished(self, scratch: str) -> Generator[Unfinished, None, None]:
         """What channels were given and have not finished: each message once, by (timestamp, id), in flat memory.
 
         With very many, those whose place among the others says least of who holds them come first: see ranks.py.
@@ -60,9 +60,10 @@ class Topic:
         queues = [(channel.name, queue) for channel in self.channels.values() for queue in channel.queues]
         return merge(self.files, queues, self.queue, scratch)
 
-    def unrouted(self) -> Iterator[Message]:
+    def unrouted(self) -> Generator[Message, None, None]:
         """What all channels still have to get, in the topic's own order."""
-        return self.queue.messages() if self.queue else iter(())
+        if self.queue:
+            yield from self.queue.messages()
 
 
 class Folder:
@@ -174,7 +175,10 @@ class Folder:
         if not is_valid(name):
             self._tell(Kind.BAD_NAME, repr(name))
             return False
-        return not is_ephemeral(name)
+        if is_ephemeral(name):
+            self._tell(Kind.EPHEMERAL_NAME, name)
+            return False
+        return True
 
     def _topic(self, name: str) -> Topic:
         return self.topics.setdefault(name, Topic(name, self._files))

@@ -14,7 +14,7 @@ from penstock.log.original.runs import HELD, Runs
 from penstock.protocol.batch import RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from penstock.log.files import Files
     from penstock.log.original.queue import Queue
@@ -38,7 +38,7 @@ def merge(
     scratch: str,
     held: int = HELD,
     many: int = MANY,
-) -> Iterator[Unfinished]:
+) -> Generator[Unfinished, None, None]:
     """Each message that a channel's queue holds, once, by (timestamp, id); `queues` are (channel, queue).
 
     With more than `many` records, by (rank, timestamp, id): see ranks.py. What the topic's `own` queue holds as well is

@@ -7,7 +7,7 @@ position is real. So reading begins at the read position and ends where the file
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,6 +40,7 @@ class Queue:
     ) -> None:
         self.name = name
         self.meta = meta
+        self.records = 0  # that were found when it was last read to the end
         self._files = files
         self._folder = folder
         self._numbers = sorted(numbers)
@@ -53,7 +54,7 @@ class Queue:
     def path(self, number: int) -> str:
         return f"{self._folder}/{data_name(self.name, number)}"
 
-    def messages(self) -> Iterator[Message]:
+    def messages(self) -> Generator[Message, None, None]:
         """Every message in the queue's own order."""
         for _, (_, data, places) in self.blocks():
             for at, size, timestamp, attempts, id_ in places:
@@ -66,6 +67,7 @@ class Queue:
             for block in self._blocks_of(number, start):
                 count += len(block.places)
                 yield number, block
+        self.records = count
         if self.meta and self.meta.depth != count:
             self._tell(Kind.COUNT, meta_name(self.name), self.meta.depth, count)
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 MAX_BYTES_PER_FILE: Final = 100 << 20  # nsqd's default
 VERSION: Final = "1.3.0"  # of the nsqd whose format this is
 
+_IGNORED: Final = {"lost+found"}  # on the root of a file system
+
 
 class FolderWriter:
     """Makes `path` such a folder, or takes everything away again: use it with `with`, and `finish` it inside.
@@ -89,9 +91,12 @@ class FolderWriter:
             self._files.make_directory(self.path)
             self._made = True
         lock = self._files.lock_directory(self.path)
-        if any(True for _ in self._files.list(self.path)):
+        try:
+            if any(name not in _IGNORED for name, _ in self._files.list(self.path)):
+                raise DataPathError(f"{self.path} is not empty")
+        except BaseException:
             self._files.close(lock)
-            raise DataPathError(f"{self.path} is not empty")
+            raise
         return lock
 
     def _queue(self, name: QueueName, paused: bool) -> QueueWriter:

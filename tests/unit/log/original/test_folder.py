@@ -110,6 +110,7 @@ def test_names_in_the_list_that_are_not_valid_are_left_out() -> None:
         assert contents(opened) == {"t": ({"c": []}, [])}
         assert [str(finding) for finding in opened.findings] == [
             "'' is listed, but no topic or channel can have this name: left out",
+            "d#ephemeral is ephemeral, and listed all the same: left out",
             "'no name' is listed, but no topic or channel can have this name: left out",
         ]
 

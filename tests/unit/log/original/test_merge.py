@@ -85,7 +85,7 @@ def test_a_merge_that_is_given_up_leaves_nothing_behind() -> None:
     # when it is left after its first message
     next(merging)
     assert files.exists("/scratch.runs")
-    merging.close()  # type: ignore[attr-defined]
+    merging.close()
     # then its file is gone
     assert not files.exists("/scratch.runs")
     assert files.opened() == []

@@ -201,6 +201,16 @@ def test_nsqd_cannot_start_on_it_before_it_is_finished() -> None:
         files.close(files.lock_directory(FOLDER))
 
 
+def test_the_root_of_a_file_system_counts_as_empty() -> None:
+    files = MemoryFiles()
+    files.make_directory(FOLDER)
+    files.make_directory(f"{FOLDER}/lost+found")
+    with FolderWriter(files, FOLDER) as writer:
+        writer.topic("t")
+        writer.finish()
+    assert files.exists(f"{FOLDER}/nsqd.dat")
+
+
 @pytest.mark.parametrize("there", [False, True], ids=["a new folder", "an empty folder"])
 def test_one_that_is_not_finished_leaves_nothing_behind(there: bool) -> None:
     files = MemoryFiles()
