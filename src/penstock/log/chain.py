@@ -62,10 +62,18 @@ class Chain:
         except OSError as error:
             raise log_error(error, f"listing {self.directory}") from error
         firsts = [first for name in names if (first := _first_of(name)) is not None]
-        while len(firsts) > 1 and firsts[1] <= earliest:
-            with contextlib.suppress(OSError):  # then they only take room
-                _unlink(self.disk, self.segment(firsts.pop(0)))
-        self.recover_segments(firsts)
+        number = max(0, bisect_right(firsts, earliest) - 1)
+        self._finish_deleting(firsts[:number])
+        self.recover_segments(firsts[number:])
+        self.directory_dirty = bool(self.dirty())  # a process that was killed may not have flushed their names
+
+    def _finish_deleting(self, firsts: list[int]) -> None:
+        """Once it is sure that they are not wanted: a killed process may have written so and not come to flush it."""
+        with contextlib.suppress(OSError):  # then they only take room
+            if firsts:
+                self.disk.files.flush_directory(self.directory)
+            for first in firsts:
+                _unlink(self.disk, self.segment(first))
 
     def recover_segments(self, firsts: list[int]) -> None:
         """Find what these segments hold."""
@@ -225,11 +233,14 @@ class Chain:
     def _directory_not_flushed(self, _error: OSError) -> None:
         self.directory_dirty = True
 
+    def kept_from(self, offset: int) -> int:
+        """Where the first segment begins that does not lie wholly below `offset`; 0 where that is above it."""
+        number = bisect_right(self._firsts, offset) - 1
+        return self._firsts[number] if number >= 0 else 0
+
     def drop(self, offset: int) -> list[Segment]:
-        """Forget the closed segments that lie wholly below `offset`; their files are the caller's to unlink."""
-        number = 0
-        while number < len(self.segments) - 1 and self._firsts[number + 1] <= offset:
-            number += 1
+        """Forget the segments that lie wholly below `offset`, not the last; their files are the caller's to unlink."""
+        number = max(0, bisect_right(self._firsts, offset) - 1)
         dropped = self.segments[:number]
         del self.segments[:number], self._firsts[:number]
         return dropped

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import DataPathError, log_error
 from penstock.log.birth import born, split_folder
@@ -61,7 +61,8 @@ class DataPath:
         try:
             before = self._read_node()
             self.identity: str = before["identity"]
-            self.after_power_cut = bool(before["boot"]) and not before["clean"] and before["boot"] != self.boot
+            self._clean: bool = before["clean"]
+            self.after_power_cut = not self._clean and (not self.boot or before["boot"] != self.boot)
             self.logs = self._open_logs() if self.disk.files.exists(f"{path}/{TOPICS}") else self._make()
             self._write_node(clean=False)
         except BaseException:
@@ -81,15 +82,16 @@ class DataPath:
         except OSError as error:
             raise DataPathError(f"the data path {self.path} cannot be used: {error.strerror}") from error
 
-    def _read_node(self) -> dict[str, str]:
+    def _read_node(self) -> dict[str, Any]:
         path = f"{self.path}/{NODE}"
         try:
             node = json.loads(read_whole(self.disk.files, path))
             version = int(node["format"])
-            fields = {"identity": str(node["identity"]), "boot": str(node["boot"]), "clean": node["clean"]}
+            fields = {"identity": str(node["identity"]), "boot": str(node["boot"]), "clean": bool(node["clean"])}
         except FileNotFoundError:
             self._refuse_original()
-            return {"identity": secrets.token_hex(8), "boot": "", "clean": ""}
+            topics = self.disk.files.exists(f"{self.path}/{TOPICS}")  # nobody knows how they were left
+            return {"identity": secrets.token_hex(8), "boot": "", "clean": not topics}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataPathError(f"{path} is damaged: restore it from a backup, or `penstock log repair` it") from error
         if version > FORMAT:
@@ -125,7 +127,7 @@ class DataPath:
 
     def _open_log(self, folder: str) -> TopicLog:
         path = f"{self.path}/{TOPICS}/{folder}"
-        return TopicLog.open(self.disk, path, self.options, after_power_cut=self.after_power_cut)
+        return TopicLog.open(self.disk, path, self.options, after_power_cut=self.after_power_cut, clean=self._clean)
 
     # --- topics
 

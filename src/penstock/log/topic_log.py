@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from penstock.log.segment import Block, Segment
 
 BLOCK: Final = 256 << 10  # about how much one read gives
+_FAR: Final = 1 << 40  # beyond what sixteen thousand power cuts may have reserved
 _AT_MOST: Final = 16  # segments that one flush takes: a log recovered without its indexes may have hundreds
 
 
@@ -52,8 +53,9 @@ class TopicLog:
     """The durable log of one incarnation of a topic."""
 
     __slots__ = (
-        "_birth_dirty", "_doomed", "_flushed", "_holes", "_working", "birth", "chain", "directory", "disk", "end",
-        "held", "keyed", "last_time", "options", "refused", "tail",
+        "_birth_dirty", "_birth_unsure", "_delete_first", "_delete_to", "_doomed", "_flushed", "_holes",
+        "_work", "birth", "chain", "directory", "disk", "end", "held", "keyed", "last_time", "options", "refused",
+        "tail", "timetable",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, birth: Birth, options: LogOptions | None = None) -> None:
@@ -69,10 +71,13 @@ class TopicLog:
         self.refused: FlushFailed | None = None  # why nothing is taken until what a flush lost is safe elsewhere
         self.keyed: list[bytes] = []  # headers that recovery found of batches published under a key
         self._flushed = self.end
-        self._birth_dirty = False
+        self._birth_dirty = False  # topic.json is to be flushed soon
+        self._birth_unsure = False  # or with the next flush: the last process may not have come to that
+        self._delete_to = 0  # what lies wholly below may go
+        self._delete_first = False  # deleting and flushing take turns
         self._doomed: list[Segment] = []  # deleted, their files not yet
         self._holes: list[Hole] = []  # emptied: kept by whoever asked for it
-        self._working = False
+        self._work: Work | None = None
 
     # --- making, opening, closing
 
@@ -90,9 +95,18 @@ class TopicLog:
 
     @classmethod
     def open(
-        cls, disk: Disk, directory: str, options: LogOptions | None = None, *, after_power_cut: bool = False
+        cls,
+        disk: Disk,
+        directory: str,
+        options: LogOptions | None = None,
+        *,
+        after_power_cut: bool = False,
+        clean: bool = False,
     ) -> TopicLog:
-        """Recover the log in the directory; after a power cut, or where answered batches may be gone, jump."""
+        """Recover the log in the directory; after a power cut, or where answered batches may be gone, jump.
+
+        `clean` where it was closed in order: then all of it is on the device.
+        """
         try:
             log = cls(disk, directory, birth_file.read(disk.files, directory), options)
             log._recover()
@@ -104,7 +118,13 @@ class TopicLog:
             raise log_error(error, f"opening {directory}") from error
         if jump or log._ends_badly():
             log._jump()
+        log._birth_unsure = not clean and not after_power_cut
+        log._birth_dirty = log._birth_unsure and not log._was_flushed()
         return log
+
+    def _was_flushed(self) -> bool:
+        """Whether a flush is known to have been through: it left a mark in an index."""
+        return any(segment.flushed or segment.index.written for segment in self.chain.segments)
 
     @classmethod
     def _without_birth(cls, disk: Disk, directory: str, options: LogOptions | None) -> TopicLog:
@@ -113,8 +133,10 @@ class TopicLog:
         log._recover()
         block = log.chain.read(0, 1)
         base = int(next(records(block.data)).id, 16) - block.first if block else birth_file.born("").base
-        log.birth = log.birth._replace(base=base, earliest=log.earliest, reserved=log.end + 2 * RESERVE)
-        log.held.birth = log.birth
+        earliest = log.chain.first(0) if log._was_flushed() else 0  # nothing is deleted before the first flush
+        log.birth = log.birth._replace(base=base, earliest=earliest, reserved=log.end + _FAR)
+        log.held = Held(disk, directory, log.birth)
+        log.held.recover()
         return log
 
     def _recover(self) -> None:
@@ -131,14 +153,17 @@ class TopicLog:
         self.tail.release(self.end)
 
     def _ends_badly(self) -> bool:
-        return (
-            bool(self.chain.segments) and self.chain.segments[-1].tail_bad and self.end == self.chain.segments[-1].end
-        )
+        return bool(self.chain.segments) and self.chain.segments[-1].tail_bad
 
     def _jump(self) -> None:
-        """Go on where no offset was ever given out; durable when this returns."""
-        self._write_birth(self.birth._replace(resume=self.birth.reserved, reserved=self.birth.reserved + RESERVE))
+        """Go on where no offset was ever given out; durable when this returns.
+
+        A killed process may have left a topic.json that was read and used, and was then lost: at most one step ahead.
+        """
+        resume = self.birth.reserved + RESERVE
+        self._write_birth(self.birth._replace(resume=resume, reserved=resume + RESERVE))
         self.end = self.birth.resume
+        self._flushed = self.chain.flushed_end(self.end)
         self.tail.release(self.end)
 
     def _write_birth(self, birth: Birth) -> None:
@@ -151,8 +176,14 @@ class TopicLog:
     def close(self) -> None:
         """Flush, and leave a mark for a quick start; errors are raised after all is closed that can be."""
         try:
+            while work := self._delete():
+                work()
+                if work.error is not None:
+                    break
             while self.refused is None and (work := self.flush()):
                 work()
+                if work.error is not None:
+                    break
             if self.refused is not None:
                 raise self.refused
             for segment in self.chain.segments[-1:]:
@@ -195,6 +226,7 @@ class TopicLog:
             return first
         time = max(now, self.last_time)
         try:
+            self._check(0)
             if first + count > self.birth.reserved:
                 self._reserve(first + count)
             batch = self.tail.seal(time, self.birth.seed, flags=flags, key=key)
@@ -209,20 +241,21 @@ class TopicLog:
 
     def _reserve(self, end: int) -> None:
         """Seldom: flushes reserve ahead, unless they take longer than tens of millions of messages."""
-        if self._working:
+        if self._under_way:
             raise Refused(f"{self.birth.name}: the device is too slow to reserve offsets ahead")
         self._write_birth(self.birth._replace(reserved=end + RESERVE))
 
     def relax(self) -> None:
-        """Let go of the memory of a log that is idle."""
-        self.tail.release()
+        """Let go of the memory of a log that is idle; nothing, in the middle of a batch."""
+        if not self.tail.count:
+            self.tail.release()
 
     # --- reading
 
     @property
     def earliest(self) -> int:
-        """The first offset that is kept."""
-        return max(self.chain.first(self.end), self.birth.earliest)
+        """The first offset that was not deleted; where nothing is there either, it is a hole."""
+        return self.birth.earliest
 
     @property
     def committed(self) -> int:
@@ -255,7 +288,7 @@ class TopicLog:
     def _read_held(self, offset: int, size: int) -> Block | None:
         if offset >= self.earliest:
             return None
-        if block := self.held.read(offset, size):
+        if (block := self.held.read(offset, size)) and block.first < self.earliest:
             return block
         if not self.chain.segments:
             raise NotRetained(f"{self.birth.name}: {offset} is not kept any more", self.earliest)
@@ -295,17 +328,21 @@ class TopicLog:
 
     def work(self) -> Work | None:
         """What a thread has to do now: heal, delete, or flush all that is not flushed. None while one is under way."""
-        if self._working:
+        if self._under_way:
             return None
-        work = self._heal() if self.refused else self._delete() or self.flush()
-        if work:
-            self._working = True
-            work.then(self._worked)
-            work.otherwise(lambda _error: self._worked())
-        return work
+        self._delete_first = not self._delete_first
+        if self._delete_first:
+            self._work = self._delete() or self._keep()
+        else:
+            self._work = self._keep() or self._delete()
+        return self._work
 
-    def _worked(self) -> None:
-        self._working = False
+    @property
+    def _under_way(self) -> bool:
+        return self._work is not None and not self._work.finished
+
+    def _keep(self) -> Work | None:
+        return self._heal() if self.refused else self.flush()
 
     def flush(self) -> Work | None:
         """Flush what is written so far, and reserve offsets ahead."""
@@ -324,7 +361,7 @@ class TopicLog:
         birth = self.birth
         if birth.reserved - self.end < RESERVE // 2:
             birth = birth._replace(reserved=self.end + RESERVE)
-        elif not self._birth_dirty:
+        elif not self._birth_dirty and not self._birth_unsure:
             return
         parent = self.directory.rpartition("/")[0]
         work.step(lambda: birth_file.write(self.disk.files, self.directory, birth))
@@ -333,7 +370,7 @@ class TopicLog:
 
     def _birth_kept(self, birth: Birth) -> None:
         self.birth = self.birth._replace(reserved=max(birth.reserved, self.birth.reserved))
-        self._birth_dirty = False
+        self._birth_dirty = self._birth_unsure = False
 
     def _flushed_to(self, end: int) -> None:
         self._flushed = max(self._flushed, end)
@@ -344,6 +381,7 @@ class TopicLog:
     def _heal(self) -> Work:
         rescue = Rescue(self.chain)
         work = Work()
+        self._keep_birth(work)
         work.step(rescue.copy)
         end = self.end
         work.then(rescue.adopt)
@@ -368,21 +406,27 @@ class TopicLog:
             self.held.put(found, now)
 
     def delete_below(self, offset: int) -> None:
-        """Delete the segments that lie wholly below `offset`; their files go with the next `work`."""
-        dropped = self.chain.drop(offset)
-        if dropped:
-            self._doomed += dropped
-            self.birth = self.birth._replace(earliest=self.chain.first(self.end))
+        """Let the segments that lie wholly below `offset` go, with the next turns of `work`; until then they are read."""
+        self._delete_to = max(self._delete_to, offset)
 
     def _delete(self) -> Work | None:
-        """First what was held is safe, then it is written that the rest is gone, then the files go."""
-        held = self.held.work(self.last_time)
-        if not self._doomed:
-            return held
-        work = held or Work()
-        birth, doomed = self.birth, self._doomed
-        self._doomed = []
-        work.step(lambda: birth_file.write(self.disk.files, self.directory, birth))
+        """First what was held is safe, then it is written that the rest is gone; then nobody reads it, and it goes."""
+        if self._doomed:
+            return self._unlink()
+        work = self.held.work(self.last_time) or Work()
+        if (earliest := self.chain.kept_from(self._delete_to)) > self.birth.earliest:
+            birth = self.birth._replace(earliest=earliest)
+            work.step(lambda: birth_file.write(self.disk.files, self.directory, birth))
+            work.then(lambda: self._deleted(birth))
+        return work or None
+
+    def _deleted(self, birth: Birth) -> None:
+        self.birth = birth
+        self._doomed = self.chain.drop(birth.earliest)
+
+    def _unlink(self) -> Work:
+        doomed, self._doomed = self._doomed, []
+        work = Work()
         unlink_steps(work, self.disk, doomed)
         work.otherwise(lambda _error: self._doomed.extend(doomed))
         return work

@@ -13,13 +13,14 @@ class Work:
     A step touches descriptors that were pinned for it and nothing else. The first one that raises OSError is the last.
     """
 
-    __slots__ = ("_done", "_steps", "_undone", "error")
+    __slots__ = ("_done", "_steps", "_undone", "error", "finished")
 
     def __init__(self) -> None:
         self._steps: list[Callable[[], None]] = []
         self._done: list[Callable[[], None]] = []
         self._undone: list[Callable[[OSError], None]] = []
         self.error: OSError | None = None
+        self.finished = False
 
     def __bool__(self) -> bool:
         return bool(self._steps)
@@ -49,6 +50,7 @@ class Work:
 
     def finish(self) -> None:
         """In the thread that made it, after `run`."""
+        self.finished = True
         if self.error is None:
             for done in self._done:
                 done()
