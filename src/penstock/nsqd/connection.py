@@ -1,0 +1,124 @@
+"""A TCP connection: bytes from the socket to its session and back. Knows asyncio; no command and no broker.
+
+All connections receive into one shared buffer (see `protocol/inbox.py`). What a turn gives a connection to send goes
+out in one piece at the turn's end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from penstock.nsqd.session import Session
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from penstock.nsqd.service import Service
+
+_CONGESTED: Final = 256 << 10  # unsent bytes at which the loop tells of it, and again when most of them are gone
+_DEAF: Final = 4 << 20  # unsent bytes at which a client is not read any more: it does not read its answers
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One client."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._parts: list[bytes] = []
+        self._deaf = False
+        self._clean = False
+        self.heard = 0  # when something came last
+
+    # --- asyncio
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: asyncio.Transport = transport  # type: ignore[assignment]
+        transport.set_write_buffer_limits(high=_CONGESTED)  # type: ignore[attr-defined]
+        service = self._service
+        service.begin_turn()
+        self.heard = service.clock.now
+        self.session = Session(service, _name(transport.get_extra_info("peername")), self._out, service.shared)
+        service.connections.add(self)
+        service.of_session[self.session] = self
+        service.beats(self.session)
+        service.logger.info("TCP: new client(%s)", self.session.name)
+
+    def get_buffer(self, sizehint: int) -> Buffer:
+        return self.session.inbox.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        service = self._service
+        service.begin_turn()
+        self.heard = service.clock.now
+        session = self.session
+        session.received(nbytes)
+        if session.ending:
+            service.outgoing(self)
+
+    def eof_received(self) -> bool:
+        self._clean = True
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        service = self._service
+        service.begin_turn()
+        session = self.session
+        service.connections.discard(self)
+        service.of_session.pop(session, None)
+        session.leave(service.clock.now, aborted=exc is not None or not self._clean)
+        if session.channel is not None and session.home is not None:
+            service.node.left(session.home, session.channel)
+            service.pump(session.channel)
+        service.logger.info("PROTOCOL(V2): [%s] exiting", session.name)
+
+    def pause_writing(self) -> None:
+        if self._transport.get_write_buffer_size() > _DEAF:
+            self._deaf = True
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        self._service.begin_turn()
+        session = self.session
+        session.unsent = self._transport.get_write_buffer_size()
+        if self._deaf:
+            self._deaf = False
+            self._transport.resume_reading()
+        if session.channel is not None and session.consumer is not None:
+            session.channel.wake(session.consumer)
+            self._service.pump(session.channel)
+
+    # --- sending
+
+    def _out(self, data: bytes) -> None:
+        self._parts.append(data)
+        self._service.outgoing(self)
+
+    def flush(self) -> None:
+        """What the turn brought goes out; and the connection ends where that was the last."""
+        parts, self._parts = self._parts, []
+        transport, session = self._transport, self.session
+        if parts and not transport.is_closing():
+            transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+            session.unsent = transport.get_write_buffer_size()
+        if session.ended:
+            self._clean = True
+            transport.close()
+
+    # --- ending
+
+    def finish(self) -> None:
+        """The node stops: nothing more is taken, what is owed goes out."""
+        self.session.ending = True
+        self._clean = True
+        self._service.outgoing(self)
+
+    def drop(self, why: str) -> None:
+        """The client is not there any more."""
+        self._service.logger.warn("PROTOCOL(V2): [%s] dropped: %s", self.session.name, why)
+        self._transport.abort()
+
+
+def _name(peer: object) -> str:
+    return f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "unix socket"

@@ -1,0 +1,45 @@
+"""`nsqd.dat`: topics and channels as the original writes them down, for those who read it. Not what is true.
+
+The journal is. The file says which state of the journal it was written from, so that one that somebody edited or
+brought from an original nsqd is told from our own: its topics and channels are made when they are not there.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from zlib_ng.zlib_ng import crc32
+
+from penstock.log.files import read_whole, replace
+
+if TYPE_CHECKING:
+    from penstock.log.files import Files
+
+NAME: Final = "nsqd.dat"
+OURS: Final = "penstock"
+
+
+def encode(topics: list[dict[str, Any]], version: str) -> bytes:
+    """The original's keys, and a mark of ours that it passes over."""
+    return json.dumps({"topics": topics, "version": version, OURS: _mark(topics)}, separators=(",", ":")).encode()
+
+
+def _mark(topics: list[dict[str, Any]]) -> int:
+    return crc32(json.dumps(topics, sort_keys=True).encode())
+
+
+def write(files: Files, folder: str, data: bytes) -> None:
+    replace(files, f"{folder}/{NAME}", data)
+
+
+def foreign(files: Files, folder: str) -> list[dict[str, Any]]:
+    """The topics of a file that is not as we wrote it; ValueError where it is no such file."""
+    try:
+        data = json.loads(read_whole(files, f"{folder}/{NAME}"))
+    except FileNotFoundError:
+        return []
+    if not isinstance(data, dict):
+        raise ValueError("no JSON object")
+    topics = data.get("topics") or []
+    return [] if data.get(OURS) == _mark(topics) else topics

@@ -1,0 +1,191 @@
+"""What all connections of an nsqd share: the node, the limits, the two times, the turn. Knows asyncio; no protocol.
+
+    loop turn:  connections receive ... --> end of the turn: write, answer, deliver, send
+    timer:      alarms, what is due, heartbeats, flushes
+
+Flushes and other slow work go to threads and come back into the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from penstock.nsqd.home import Clock
+from penstock.protocol.identify import Agreement, Offer
+from penstock.protocol.inbox import SHARED
+from penstock.protocol.parser import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from penstock.broker.channel import Channel
+    from penstock.log.work import Work
+    from penstock.nsqd.connection import Connection
+    from penstock.nsqd.logging import Logger
+    from penstock.nsqd.node import Node
+    from penstock.nsqd.options import Options
+    from penstock.nsqd.session import Session
+
+THREADS: Final = 2  # flushes of different topics may overlap; more would only queue at the device
+
+
+class Service:
+    """One nsqd in one loop."""
+
+    def __init__(self, options: Options, logger: Logger, clock: Clock) -> None:
+        self.options = options
+        self.logger = logger
+        self.clock = clock
+        self.node: Node  # set when it is restored
+        self.shared = bytearray(SHARED)
+        self.limits = Limits(
+            options.max_msg_size, options.max_body_size, options.max_rdy_count, options.max_req_timeout
+        )
+        self.offer = Offer(
+            max_rdy_count=options.max_rdy_count,
+            max_msg_timeout=options.max_msg_timeout,
+            max_heartbeat_interval=options.max_heartbeat_interval,
+            min_output_buffer_timeout=options.min_output_buffer_timeout,
+            max_output_buffer_timeout=options.max_output_buffer_timeout,
+            max_output_buffer_size=options.max_output_buffer_size,
+            max_deflate_level=options.max_deflate_level,
+        )
+        self.defaults = Agreement(
+            heartbeat_interval=CLIENT_TIMEOUT // 2,
+            msg_timeout=options.msg_timeout,
+            output_buffer_timeout=options.output_buffer_timeout,
+        )
+        self.connections: set[Connection] = set()
+        self.of_session: dict[Session, Connection] = {}
+        self._loop = asyncio.get_running_loop()
+        self._pool = ThreadPoolExecutor(THREADS, "penstock-disk")
+        self._at_work = 0
+        self._ending = False
+        self._outgoing: dict[Connection, None] = {}
+        self._pumping: dict[Channel, None] = {}
+        self._beats: dict[int, deque[tuple[int, Session]]] = {}  # by interval: when the next one is due
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0
+        self.started = time.time_ns()
+        self._skew = time.time_ns() - time.monotonic_ns()
+        self.read_clock()
+
+    # --- turns
+
+    def read_clock(self) -> None:
+        self.clock.now = now = time.monotonic_ns()
+        self.clock.wall = now + self._skew
+
+    def begin_turn(self) -> None:
+        """Something happens in this turn of the loop; its end is seen to."""
+        if not self._ending:
+            self._ending = True
+            self.read_clock()
+            self._loop.call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._ending = False
+        self.node.turn()
+        while self._pumping:
+            channel, _ = self._pumping.popitem()
+            channel.pump(self.clock.now)
+        while self._outgoing:
+            connection, _ = self._outgoing.popitem()
+            connection.flush()
+        self._set_timer()
+
+    def pump(self, channel: Channel) -> None:
+        """It may have something to give at the end of the turn."""
+        self._pumping[channel] = None
+
+    def outgoing(self, connection: Connection) -> None:
+        """It has something to send at the end of the turn."""
+        self._outgoing[connection] = None
+        self.begin_turn()
+
+    # --- slow work
+
+    def run(self, work: Work, done: Callable[[], None]) -> None:
+        """On a thread, and back here."""
+        self._at_work += 1
+
+        def back() -> None:
+            self._at_work -= 1
+            self.begin_turn()
+            work.finish()
+            done()
+
+        def call() -> None:
+            work.run()
+            self._loop.call_soon_threadsafe(back)
+
+        self._pool.submit(call)
+
+    # --- time
+
+    def _set_timer(self) -> None:
+        when = self.node.next_time()
+        for queue in self._beats.values():
+            if queue:
+                when = min(when, queue[0][0])
+        if self._timer is not None and self._timer_at <= when:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = when
+        self._timer = self._loop.call_later(max(0, when - time.monotonic_ns()) / 1e9, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.begin_turn()
+        self.read_clock()
+        self.node.tick()
+        for interval, queue in list(self._beats.items()):
+            self._beat(interval, queue)
+
+    def beats(self, session: Session) -> None:
+        """Heartbeats for it, at the interval that it agreed to."""
+        interval = session.agreement.heartbeat_interval
+        if interval:
+            self._beats.setdefault(interval, deque()).append((self.clock.now + interval, session))
+
+    def _beat(self, interval: int, queue: deque[tuple[int, Session]]) -> None:
+        now = self.clock.now
+        while queue and queue[0][0] <= now:
+            _, session = queue.popleft()
+            connection = self.of_session.get(session)
+            if connection is None or session.agreement.heartbeat_interval != interval:
+                continue
+            if now - connection.heard > 2 * interval:
+                connection.drop("no answer to two heartbeats")
+                continue
+            session.heartbeat()
+            queue.append((now + interval, session))
+        if not queue:
+            del self._beats[interval]
+
+    # --- ending
+
+    async def stop(self, grace: float) -> None:
+        """Let what is written go out, then write everything down."""
+        deadline = self._loop.time() + grace
+        for connection in list(self.connections):
+            connection.finish()
+        while (self.connections or self._at_work) and self._loop.time() < deadline:
+            await asyncio.sleep(0.01)
+        for connection in list(self.connections):
+            connection.drop("stopping")
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._loop.run_in_executor(None, self._pool.shutdown)
+        while self._at_work:
+            await asyncio.sleep(0)  # what the threads did comes back
+        self.read_clock()
+        self.node.close()
+
+
+CLIENT_TIMEOUT: Final = 60 * 10**9  # NSQ's: a heartbeat comes after half of it

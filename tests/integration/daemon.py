@@ -1,0 +1,90 @@
+"""An nsqd as a process of its own, on free loopback ports, ended by its pid."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.integration.client import Client
+
+_LISTENING = re.compile(r"(TCP|HTTP): listening on 127\.0\.0\.1:(\d+)")
+
+
+class Nsqd:
+    """Started by `start`, which returns when it listens; `log` has every line that it wrote."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        self.folder = folder
+        self.flags = flags
+        self.log: list[str] = []
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "penstock.nsqd.main", f"--data-path={self.folder}"]
+        command += ["--tcp-address=127.0.0.1:0", "--http-address=127.0.0.1:0", *self.flags]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        ports: dict[str, int] = {}
+        if self.process.stderr is None:
+            raise AssertionError("no standard error")
+        for line in self.process.stderr:
+            self.log.append(line)
+            if found := _LISTENING.search(line):
+                ports[found[1]] = int(found[2])
+            if len(ports) == 2:
+                break
+        else:
+            self.process.stderr.close()
+            self.process.wait(timeout=20)
+            raise AssertionError("".join(self.log))
+        self.tcp, self.http = ports["TCP"], ports["HTTP"]
+        self._reader = threading.Thread(target=self._read, args=(self.process.stderr,), daemon=True)
+        self._reader.start()
+
+    def _read(self, lines: Any) -> None:
+        self.log.extend(lines)
+
+    def client(self) -> Client:
+        return Client(self.tcp)
+
+    def stats(self, query: str = "") -> dict[str, Any]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/stats?format=json{query}", timeout=10) as answer:
+            found = json.load(answer)
+        if not isinstance(found, dict):
+            raise TypeError("no object")
+        return found
+
+    def channel(self, topic: str, channel: str) -> dict[str, Any]:
+        found = self.stats(f"&topic={topic}&channel={channel}")["topics"][0]["channels"][0]
+        if not isinstance(found, dict):
+            raise TypeError("no object")
+        return found
+
+    def kill(self) -> None:
+        """As `kill -9`."""
+        self.process.kill()
+        self._ended()
+
+    def stop(self) -> int:
+        """As an operator does; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self._ended()
+
+    def _ended(self) -> int:
+        code = self.process.wait(timeout=20)
+        self._reader.join(timeout=5)
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+        return code
+
+    def assert_calm(self) -> None:
+        """Nothing went wrong that nobody meant to."""
+        bad = [line for line in self.log if "Traceback" in line or "Exception" in line]
+        if bad:
+            raise AssertionError("".join(self.log[-50:]))
