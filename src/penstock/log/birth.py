@@ -68,22 +68,22 @@ def encode(birth: Birth) -> bytes:
 
 
 def read(files: Files, directory: str) -> Birth:
-    """CorruptLog where the file is missing or damaged."""
+    """CorruptLog where the file is missing or damaged, DataPathError where it is of a newer format."""
     path = f"{directory}/{NAME}"
     try:
         fields = json.loads(read_whole(files, path))
         crc = fields.pop("crc")
-        intact = crc == crc32(json.dumps(fields, sort_keys=True).encode())
-        version = fields.pop("format")
+        if crc != crc32(json.dumps(fields, sort_keys=True).encode()):
+            raise CorruptLog(f"{path} is damaged")
+        if (version := fields.pop("format")) > FORMAT:
+            raise DataPathError(f"{path} was written by a newer Penstock (format {version}): use that one")
         birth = Birth(**fields)
     except FileNotFoundError as error:
         raise CorruptLog(f"{path} is missing") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptLog(f"{path} is damaged") from error
-    if not intact or birth.folder != os.path.basename(directory):
-        raise CorruptLog(f"{path} is damaged")
-    if version > FORMAT:
-        raise DataPathError(f"{path} was written by a newer Penstock (format {version}): use that one")
+    if birth.folder != os.path.basename(directory):
+        raise CorruptLog(f"{path} is another topic's")
     return birth
 
 

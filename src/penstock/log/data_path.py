@@ -4,18 +4,20 @@
     topics/<name>@<incarnation>/    one log each
     deleted/                        topics that are gone, their files not yet
     journal/                        what channels there are and how far they got
+    importing/                      an import that is not finished: without a node.json nothing starts here
 
 A start that finds another boot and no clean stop follows a power cut: every log goes on at its reserved bound.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.errors import DataPathError, log_error
+from penstock.errors import DataPathError, LogError, log_error
 from penstock.log.birth import born, split_folder
 from penstock.log.disk import Disk
 from penstock.log.files import Files, read_whole, replace
@@ -30,6 +32,7 @@ NODE: Final = "node.json"
 TOPICS: Final = "topics"
 DELETED: Final = "deleted"
 JOURNAL: Final = "journal"
+IMPORTING: Final = "importing"
 
 
 def boot_id() -> str:
@@ -65,9 +68,11 @@ class DataPath:
             self.after_power_cut = not self._clean and (not self.boot or before["boot"] != self.boot)
             self.logs = self._open_logs() if self.disk.files.exists(f"{path}/{TOPICS}") else self._make()
             self._write_node(clean=False)
+        except OSError as error:
+            self.abandon()
+            raise log_error(error, f"opening {path}") from error
         except BaseException:
-            self.disk.close_all()
-            self.disk.files.close(self._lock)
+            self.abandon()
             raise
 
     # --- taking the folder
@@ -89,7 +94,7 @@ class DataPath:
             version = int(node["format"])
             fields = {"identity": str(node["identity"]), "boot": str(node["boot"]), "clean": bool(node["clean"])}
         except FileNotFoundError:
-            self._refuse_original()
+            self._refuse_unfinished()
             topics = self.disk.files.exists(f"{self.path}/{TOPICS}")  # nobody knows how they were left
             return {"identity": secrets.token_hex(8), "boot": "", "clean": not topics}
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -98,8 +103,14 @@ class DataPath:
             raise DataPathError(f"{path} was written by a newer Penstock (format {version}): use that one")
         return fields
 
-    def _refuse_original(self) -> None:
+    def _refuse_unfinished(self) -> None:
+        """No node.json, but what an import should still be made from, or has begun to make."""
         for name, _ in self.disk.files.list(self.path):
+            if name == IMPORTING:
+                raise DataPathError(
+                    f"{self.path} holds an import that was not finished: run `penstock import` into it again,"
+                    f" or remove what is in it"
+                )
             if ".diskqueue." in name:
                 raise DataPathError(
                     f"{self.path} holds an original nsqd's queues ({name}): convert them with"
@@ -188,6 +199,13 @@ class DataPath:
             self._write_node(clean=True)
         finally:
             self.abandon()
+
+    def leave(self) -> None:
+        """Let the folder go as it was found: for one who has only read."""
+        if self._clean:
+            with contextlib.suppress(LogError):  # then the next start looks at everything once more
+                self._write_node(clean=True)
+        self.abandon()
 
     def abandon(self) -> None:
         """Let the folder go as it is, as a kill would."""

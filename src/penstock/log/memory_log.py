@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_right
 from collections import deque
 from typing import TYPE_CHECKING
 
-from penstock.errors import TooLarge
+from penstock.errors import Refused, TooLarge
 from penstock.log.chain import Hole
 from penstock.log.segment import Block
 from penstock.log.tail import PAYLOAD
@@ -16,6 +17,8 @@ from penstock.protocol.batch import HEADER, RECORD, header, put_framed, put_reco
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from typing_extensions import Buffer
+
     from penstock.log.birth import Birth
 
 
@@ -23,7 +26,8 @@ class MemoryLog:
     """At most about `limit` messages, whole batches of them; nothing outlives the process."""
 
     __slots__ = (
-        "_blocks", "_count", "_payload", "_size", "birth", "bytes", "dropped", "end", "last_time", "limit",
+        "_blocks", "_count", "_deferrals", "_deferred", "_payload", "_size", "birth", "bytes", "dropped", "end",
+        "last_time", "limit",
     )  # fmt: skip
 
     def __init__(self, birth: Birth, limit: int) -> None:
@@ -34,6 +38,8 @@ class MemoryLog:
         self.bytes = 0
         self.dropped = 0  # messages that yielded to newer ones
         self._blocks: deque[Block] = deque()
+        self._deferred: list[tuple[int, int, int, bytes]] = []  # (due, number, timestamp, body), a heap
+        self._deferrals = 0
         self._payload: list[bytes] = []  # of the batch being made: its records,
         self._count = 0  # their number
         self._size = 0  # and bytes
@@ -57,10 +63,10 @@ class MemoryLog:
         put_records(payload, 0, bodies, now, self.birth.base + self.end + self._count)
         self._add(payload, len(bodies))
 
-    def put_framed(self, data: bytes, start: int, stop: int, count: int, now: int) -> None:
+    def put_framed(self, data: Buffer, start: int, stop: int, count: int, now: int, *, skip: int = 0) -> None:
         """As a topic's log does."""
-        payload = self._room(stop - start + (RECORD - 4) * count)
-        end = put_framed(payload, 0, data, start, count, now, self.birth.base + self.end + self._count)
+        payload = self._room(stop - start + (RECORD - 4 - skip) * count)
+        end = put_framed(payload, 0, data, start, count, now, self.birth.base + self.end + self._count, skip)
         self._add(payload[:end], count)
 
     def _room(self, size: int) -> bytearray:
@@ -72,6 +78,13 @@ class MemoryLog:
         self._payload.append(bytes(payload))
         self._count += count
         self._size += len(payload)
+
+    def relax(self) -> None:
+        """There is nothing else that could hold it."""
+
+    @property
+    def flush_due(self) -> bool:
+        return False
 
     def write(self, now: int, *, flags: int = 0, key: bytes = b"") -> int:
         """As a topic's log does."""
@@ -107,6 +120,37 @@ class MemoryLog:
             if header(block.data).appended >= time:
                 return block.first
         return self.end
+
+    # --- what waits for its time
+
+    def defer(self, bodies: Sequence[bytes], due: int, now: int, *, key: bytes = b"") -> None:
+        """Keep the bodies until `due`; as many as the log itself may hold."""
+        if len(self._deferred) + len(bodies) > max(self.limit, 1):
+            raise Refused(f"{self.birth.name}: too many messages are deferred")
+        for body in bodies:
+            self._deferrals += 1
+            heapq.heappush(self._deferred, (due, self._deferrals, now, body))
+
+    def move_due(self, now: int) -> int:
+        """Append what is due, with the time of its publish; how many that were."""
+        moved = 0
+        while self._deferred and self._deferred[0][0] <= now:
+            _, _, timestamp, body = heapq.heappop(self._deferred)
+            self.put([body], timestamp)
+            moved += 1
+        self.write(now)
+        return moved
+
+    @property
+    def deferred_count(self) -> int:
+        return len(self._deferred)
+
+    @property
+    def next_due(self) -> int | None:
+        return self._deferred[0][0] if self._deferred else None
+
+    def add_hole(self, hole: Hole) -> None:
+        """The topic counts it; what lies there goes with the bound."""
 
     def holes(self, first: int, end: int) -> list[Hole]:
         return []

@@ -12,10 +12,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from penstock.log.segment import Block
-from penstock.protocol.batch import HEADER, MAX_BATCH, RECORD, first_at, put_framed, put_records, seal, seek, span
+from penstock.protocol.batch import (
+    HEADER,
+    MAX_BATCH,
+    RECORD,
+    first_at,
+    put_framed,
+    put_moved,
+    put_records,
+    seal,
+    seek,
+    span,
+)
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Sequence
+
+    from typing_extensions import Buffer
 
 SMALLEST: Final = 4 << 10
 LARGEST: Final = 256 << 10  # of what is kept; a batch may be larger and is then not kept
@@ -43,11 +57,19 @@ class Tail:
         self._fill = put_records(self._chunk, at, bodies, timestamp, base + self.end + self.count)
         self.count += len(bodies)
 
-    def put_framed(self, data: bytes, start: int, stop: int, count: int, timestamp: int, base: int) -> None:
-        """As `put`, for `count` bodies that fill `data[start:stop]`, each behind its size."""
-        at = self._room(stop - start + (RECORD - 4) * count)
-        self._fill = put_framed(self._chunk, at, data, start, count, timestamp, base + self.end + self.count)
+    def put_framed(
+        self, data: Buffer, start: int, stop: int, count: int, timestamp: int, base: int, *, skip: int = 0
+    ) -> None:
+        """As `put`, for `count` bodies that fill `data[start:stop]`, each behind `skip` bytes and its size."""
+        at = self._room(stop - start + (RECORD - 4 - skip) * count)
+        self._fill = put_framed(self._chunk, at, data, start, count, timestamp, base + self.end + self.count, skip)
         self.count += count
+
+    def put_moved(self, source: Buffer, places: array[int], size: int, base: int) -> None:
+        """Add the records that begin at `places` in `source` and take `size` bytes, under new ids."""
+        at = self._room(size)
+        self._fill = put_moved(self._chunk, at, source, places, base + self.end + self.count)
+        self.count += len(places)
 
     def put_payload(self, payload: bytes, count: int) -> None:
         """Add records that are encoded already."""

@@ -27,11 +27,15 @@ from penstock.log.chain import Chain, Hole, unlink_steps
 from penstock.log.held import Held
 from penstock.log.rescue import Rescue
 from penstock.log.tail import Tail
+from penstock.log.timetable import Timetable
 from penstock.log.work import Work
-from penstock.protocol.batch import HEADER, MAX_BATCH, RECORD, records
+from penstock.protocol.batch import HEADER, KEYED, MAX_BATCH, MOVED, RECORD, records
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Iterable, Sequence
+
+    from typing_extensions import Buffer
 
     from penstock.log.disk import Disk
     from penstock.log.segment import Block, Segment
@@ -69,6 +73,7 @@ class TopicLog:
         self.last_time = 0
         self.tail = Tail(self.end)
         self.refused: FlushFailed | None = None  # why nothing is taken until what a flush lost is safe elsewhere
+        self.timetable = Timetable(disk, directory, birth.seed)
         self.keyed: list[bytes] = []  # headers that recovery found of batches published under a key
         self._flushed = self.end
         self._birth_dirty = False  # topic.json is to be flushed soon
@@ -150,6 +155,7 @@ class TopicLog:
             self.end = max(self.end, last.end)
         self._flushed = self.chain.flushed_end(self.end)
         self.held.recover()
+        self.timetable.recover(self.keyed)
         self.tail.release(self.end)
 
     def _ends_badly(self) -> bool:
@@ -189,6 +195,7 @@ class TopicLog:
             for segment in self.chain.segments[-1:]:
                 segment.mark_end()
         finally:
+            self.timetable.close()
             self.close_files()
 
     def close_files(self) -> None:
@@ -208,10 +215,15 @@ class TopicLog:
         self._check(sum(map(len, bodies)) + RECORD * len(bodies))
         self.tail.put(bodies, now, self.birth.base)
 
-    def put_framed(self, data: bytes, start: int, stop: int, count: int, now: int) -> None:
-        """As `put`, for `count` bodies in `data[start:stop]`, each behind its size, as an MPUB carries them."""
+    def put_framed(self, data: Buffer, start: int, stop: int, count: int, now: int, *, skip: int = 0) -> None:
+        """As `put`, for `count` bodies in `data[start:stop]`, each behind `skip` bytes and its size."""
         self._check(stop - start + RECORD * count)
-        self.tail.put_framed(data, start, stop, count, now, self.birth.base)
+        self.tail.put_framed(data, start, stop, count, now, self.birth.base, skip=skip)
+
+    def put_moved(self, source: Buffer, places: array[int], size: int) -> None:
+        """As `put`, for records as they stand in `source` at `places`, `size` bytes of them: their ids are new."""
+        self._check(size)
+        self.tail.put_moved(source, places, size, self.birth.base)
 
     def _check(self, size: int) -> None:
         if self.refused is not None:
@@ -244,6 +256,37 @@ class TopicLog:
         if self._under_way:
             raise Refused(f"{self.birth.name}: the device is too slow to reserve offsets ahead")
         self._write_birth(self.birth._replace(reserved=end + RESERVE))
+
+    # --- what waits for its time
+
+    def defer(self, bodies: Sequence[bytes], due: int, now: int, *, key: bytes = b"") -> None:
+        """Keep the bodies in the timetable until `due` (wall ns): one batch, all or nothing."""
+        self._check(0)
+        self.timetable.put(bodies, due, now, key=key)
+
+    @property
+    def deferred_count(self) -> int:
+        return self.timetable.count
+
+    @property
+    def next_due(self) -> int | None:
+        """When the timetable wants `move_due`, or `prepare`."""
+        return self.timetable.next_look
+
+    def move_due(self, now: int) -> int:
+        """Append a slice of what is due; how many that were, 0 when nothing is."""
+        found = self.timetable.due(now)
+        if found is None:
+            return 0
+        try:
+            self.put_moved(found.source, found.places, found.size)
+            self.write(now, flags=KEYED | MOVED, key=found.key)
+        except BaseException:
+            self.tail.abandoned()
+            self.timetable.give_back(found)
+            raise
+        self.timetable.moved(found)
+        return len(found)
 
     def relax(self) -> None:
         """Let go of the memory of a log that is idle; nothing, in the middle of a batch."""
@@ -324,7 +367,8 @@ class TopicLog:
 
     @property
     def flush_due(self) -> bool:
-        return self.end - self._flushed >= self.options.sync_every or self._birth_dirty
+        waiting = self.end - self._flushed + (self.timetable.count if self.timetable.dirty else 0)
+        return waiting >= self.options.sync_every or self._birth_dirty
 
     def work(self) -> Work | None:
         """What a thread has to do now: heal, delete, or flush all that is not flushed. None while one is under way."""
@@ -349,8 +393,14 @@ class TopicLog:
         work = Work()
         self._keep_birth(work)
         end = self.chain.flush(work, self.end, at_most=_AT_MOST)
+        through = [not work]  # what fails behind here is the timetable's, and the log is on the device
+        if work:
+            work.step(lambda: through.append(True))
+        self.timetable.flush(work)
+        if end == self.end:
+            self.timetable.settle(work)
         work.then(lambda: self._flushed_to(end))
-        work.otherwise(self._flush_failed)
+        work.otherwise(lambda error: None if any(through) else self._flush_failed(error))
         if not work:
             work.finish()
             return None
@@ -406,7 +456,7 @@ class TopicLog:
             self.held.put(found, now)
 
     def delete_below(self, offset: int) -> None:
-        """Let the segments that lie wholly below `offset` go, with the next turns of `work`; until then they are read."""
+        """Let the segments wholly below `offset` go, with the next turns of `work`; until then they are read."""
         self._delete_to = max(self._delete_to, offset)
 
     def _delete(self) -> Work | None:

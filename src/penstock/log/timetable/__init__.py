@@ -1,0 +1,6 @@
+"""The timetable: messages that wait for their time."""
+
+from penstock.log.timetable.run import Entry, Slice
+from penstock.log.timetable.timetable import FOLDER, SLICE, Timetable
+
+__all__ = ["FOLDER", "SLICE", "Entry", "Slice", "Timetable"]
