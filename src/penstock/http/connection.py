@@ -1,0 +1,341 @@
+"""One client's connection: answers in the order of the requests, and no more in memory than has to be.
+
+    bytes --> held --> parser --> requests --> answers --> transport
+
+Each arrow waits while what is behind it has to be waited for: an answer that is still being made, or a client that
+does not take those it has. Then bytes are held unparsed and the socket is not read. When a wait takes too long is only
+written down here, as `deadline`; the server looks at it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, cast
+
+from penstock.http.limits import LARGE, SLICE, TURN, time_for
+from penstock.http.parser import HEAD, IDLE, TIMED_OUT, Parser
+from penstock.http.response import Response
+from penstock.http.stream import send
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from penstock.http.request import Request
+    from penstock.http.server import Server
+
+# What is waited for, and `LEAVING`, after which nothing is
+ANSWER, CLIENT, LOOP, LEAVING = 1, 2, 4, 8
+
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_CLOSE: Final = b"Connection: close\r\n"
+_KEEP: Final = b"Connection: keep-alive\r\n"
+_CHUNKED: Final = b"Transfer-Encoding: chunked\r\n"
+_NOTHING: Final = memoryview(b"")
+
+P = ParamSpec("P")
+
+
+def _alone(method: Callable[Concatenate[Connection, P], None]) -> Callable[Concatenate[Connection, P], None]:
+    """What goes wrong in it is a bug, and ends this connection and nothing else."""
+
+    def alone(self: Connection, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(self, *args, **kwargs)
+        except Exception as problem:  # noqa: BLE001
+            self.cut(problem)
+
+    return alone
+
+
+class Connection(asyncio.Protocol):
+    """Made by a server for each client. No exception leaves it: a handler's is answered 500, any other cuts it."""
+
+    __slots__ = (
+        "_ended", "_held", "_out", "_parser", "_phase", "_reading", "_server", "_stream", "_taken", "_transport",
+        "_waits", "deadline",
+    )  # fmt: skip
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._held = _NOTHING
+        self._out = b""  # what a turn gathers for one write
+        self._waits = 0
+        self._phase = IDLE  # of the parser, when the deadline was set
+        self._reading = True
+        self._ended = False  # the client sends nothing more, but may wait for answers
+        self._stream: asyncio.Future[None] | None = None
+        self._taken: asyncio.Future[None] | None = None  # what a stream waits for
+        self.deadline = inf
+
+    # --- what the loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        server = self._server
+        self._parser = Parser(server.find, server.limits, transport.get_extra_info("peername"))
+        server.connections.add(self)
+        self.stop()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._waits |= LEAVING
+        self._held = _NOTHING
+        self._parser.close()
+        if self._stream is not None:
+            self._stream.cancel()
+        self._server.left(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            if self._waits or len(data) > SLICE:
+                self._hold(data)
+            else:
+                self._parser.feed(data)
+            self._go_on()
+        except Exception as problem:  # noqa: BLE001 - as in `_alone`, at once
+            self.cut(problem)
+
+    def eof_received(self) -> bool:
+        """Whether to stay, for answers that are still to come."""
+        self._ended = True
+        return 0 < self._waits < LEAVING and self._transport.can_write_eof()
+
+    def pause_writing(self) -> None:
+        self._waits |= CLIENT
+        self.deadline = self._server.now + time_for(self._unsent(), self._server.limits.body_time)
+
+    def resume_writing(self) -> None:
+        if self._taken is not None:
+            if not self._taken.done():
+                self._taken.set_result(None)
+            self._taken = None
+        self._have(CLIENT)
+
+    # --- what the server calls
+
+    @_alone
+    def stop(self) -> None:
+        """Leave now if nothing is in hand, and the server is stopping."""
+        self._settle()
+
+    @_alone
+    def time_out(self) -> None:
+        """The deadline has passed."""
+        if self._waits:
+            self._transport.abort()
+        elif self._parser.phase == IDLE:
+            self._leave()
+        else:
+            self._parser.refuse(TIMED_OUT)
+            self._go_on()
+
+    def cut(self, problem: BaseException | None = None) -> None:
+        """Close at once, whatever is unsent."""
+        if problem is not None:
+            self._server.report(None, problem)
+        self._transport.abort()
+
+    # --- requests
+
+    def _hold(self, data: bytes) -> None:
+        if self._waits < LEAVING:
+            self._held = memoryview(bytes(self._held) + data if self._held else data)
+
+    def _go_on(self) -> None:
+        """Answer what is there, in order, until something has to be waited for."""
+        requests = self._parser.requests
+        turn = TURN
+        while not self._waits:
+            if requests:
+                if not turn:
+                    self._waits |= LOOP
+                    self.deadline = inf
+                    asyncio.get_running_loop().call_soon(self._have, LOOP)
+                    break
+                turn -= 1
+                self._answer(requests.pop(0))
+            elif self._held:
+                now, self._held = self._held[:SLICE], self._held[SLICE:]
+                self._parser.feed(bytes(now))
+            else:
+                break
+        if self._out:
+            self._flush()
+        self._settle()
+
+    @_alone
+    def _have(self, what: int) -> None:
+        """What was waited for is there."""
+        self._waits &= ~what
+        self._phase = -1  # the time of whatever comes next begins now
+        if not self._waits:
+            self._go_on()
+        elif not self._waits & (CLIENT | LEAVING):
+            self.deadline = inf
+
+    def _settle(self) -> None:
+        """Leave when all is done, ask for what the client holds back, read or do not read, and set the deadline."""
+        if self._waits:
+            if self._held and self._reading:
+                self._reading = False
+                self._transport.pause_reading()
+            return
+        server, parser = self._server, self._parser
+        phase = parser.phase
+        if parser.finished or self._ended or (server.stopping and phase == IDLE):
+            self._leave()
+            return
+        if parser.awaits_continue:
+            parser.awaits_continue = False
+            self._transport.write(_CONTINUE)
+        if phase == IDLE:
+            self._phase = IDLE
+            self.deadline = server.idle_deadline
+        elif phase != self._phase:
+            self._phase = phase
+            limits = server.limits
+            time = limits.head_time if phase == HEAD else time_for(parser.expected, limits.body_time)
+            self.deadline = server.now + time
+        if not self._reading:
+            self._read_on()
+
+    def _read_on(self) -> None:
+        self._reading = True
+        self._transport.resume_reading()
+
+    def _leave(self) -> None:
+        """Close when all is written; if the client may still be sending, not before it stops or its time is up.
+
+        A socket that is closed with bytes unread is reset, and the answer lost.
+        """
+        self._waits |= LEAVING
+        self._held = _NOTHING
+        linger = self._parser.refused and not self._ended and self._transport.can_write_eof()
+        limits = self._server.limits
+        self.deadline = self._server.now + time_for(self._unsent(), limits.linger_time if linger else limits.body_time)
+        if not linger:
+            self._transport.close()
+            return
+        self._transport.write_eof()
+        if not self._reading:
+            self._read_on()
+
+    # --- answers
+
+    def _answer(self, request: Request) -> None:
+        server = self._server
+        begun = None if server.log is None or request.route.quiet else server.clock()
+        try:
+            answer = request.route.handler(request)
+            if not isinstance(answer, Response):
+                self._wait_for(answer, request, begun)
+                return
+        except Exception as problem:  # noqa: BLE001 - whatever a handler does wrong is answered
+            answer = server.failed(request, problem)
+        self._reply(request, answer, begun)
+
+    def _wait_for(self, answer: Awaitable[Response], request: Request, begun: float | None) -> None:
+        task = asyncio.ensure_future(answer)
+        task.add_done_callback(partial(self._answered, request, begun))
+        self._server.at_work.add(task)
+        self._waits |= ANSWER
+        self.deadline = inf
+
+    @_alone
+    def _answered(self, request: Request, begun: float | None, task: asyncio.Future[Response]) -> None:
+        self._server.at_work.discard(task)
+        try:
+            answer = task.result()
+            if not isinstance(answer, Response):
+                raise TypeError(f"no Response, but {answer!r}")
+        except (Exception, asyncio.CancelledError) as problem:  # noqa: BLE001
+            answer = self._server.failed(request, problem)
+        if self._waits < LEAVING:
+            self._waits &= ~ANSWER
+            self._reply(request, answer, begun)
+            self._have(0)
+
+    def _reply(self, request: Request, response: Response, begun: float | None) -> None:
+        server = self._server
+        if begun is not None and server.log is not None:
+            server.log(request, response.status, server.clock() - begun)
+        self._phase = IDLE
+        if server.stopping:
+            self._make_last(request)
+        body = response.body
+        if not isinstance(body, bytes):
+            self._begin_stream(request, response, body)
+            return
+        out = self._out + response.head
+        if not (request.keep_alive and request.minor):
+            out += _KEEP if request.keep_alive else _CLOSE
+        out += server.date
+        if request.method != b"HEAD":
+            if len(body) > LARGE:
+                self._transport.write(out)
+                out = body
+            else:
+                out += body
+        self._out = out
+        if len(out) > LARGE:
+            self._flush()
+
+    def _make_last(self, request: Request) -> None:
+        """The answer to this request is the last, unless the client has begun another."""
+        parser = self._parser
+        if not parser.requests and not self._held and parser.phase == IDLE:
+            request.keep_alive = False
+            parser.finished = True
+
+    def _begin_stream(self, request: Request, response: Response, blocks: AsyncIterator[bytes]) -> None:
+        chunked = response.length is None and request.minor == 1
+        head = response.head
+        if response.length is None and not chunked:  # then its end is the connection's
+            request.keep_alive = False
+            self._parser.finished = True
+            self._parser.requests.clear()
+        if chunked:
+            head += _CHUNKED
+        if not (request.keep_alive and request.minor):
+            head += _KEEP if request.keep_alive else _CLOSE
+        self._out += head + self._server.date
+        self._flush()
+        if request.method == b"HEAD":
+            return
+        sending = send(
+            blocks, response.length, chunked=chunked, write=self._transport.write, taken=self._client_has_taken
+        )
+        self._stream = asyncio.ensure_future(sending)
+        self._stream.add_done_callback(partial(self._streamed, request))
+        self._server.at_work.add(self._stream)
+        self._waits |= ANSWER
+        if not self._waits & CLIENT:
+            self.deadline = inf
+
+    @_alone
+    def _streamed(self, request: Request, stream: asyncio.Future[None]) -> None:
+        self._server.at_work.discard(stream)
+        self._stream = None
+        if stream.cancelled():
+            self._transport.abort()
+        elif (problem := stream.exception()) is not None:
+            self._server.report(request, problem)
+            self._transport.abort()
+        else:
+            self._have(ANSWER)
+
+    async def _client_has_taken(self) -> None:
+        """Wait until there is room for more, and let others have their turn in any case."""
+        await asyncio.sleep(0)
+        while self._waits & CLIENT:
+            if self._taken is None:
+                self._taken = asyncio.get_running_loop().create_future()
+            await self._taken
+
+    def _flush(self) -> None:
+        out, self._out = self._out, b""
+        self._transport.write(out)
+
+    def _unsent(self) -> int:
+        return self._transport.get_write_buffer_size()
