@@ -34,7 +34,14 @@ class Command(NamedTuple):
     help: str
 
 
-COMMANDS: Final[Mapping[str, Command]] = {}
+COMMANDS: Final[Mapping[str, Command]] = {
+    "import": Command("penstock.cli.import_", "take over the data folder of an original nsqd"),
+    "export": Command("penstock.cli.export", "write a data folder for an original nsqd"),
+    "log verify": Command("penstock.cli.log.verify", "check every CRC, and say what is damaged"),
+    "log dump": Command("penstock.cli.log.dump", "print messages, or journal entries"),
+    "log repair": Command("penstock.cli.log.repair", "make indexes and other small files again"),
+    "log backup": Command("penstock.cli.log.backup", "copy the data path of a running node"),
+}
 
 
 def main(argv: Sequence[str] | None = None, commands: Mapping[str, Command] = COMMANDS) -> int:
