@@ -12,7 +12,7 @@ from penstock.log.chain import Hole
 from penstock.log.segment import Block
 from penstock.log.tail import PAYLOAD
 from penstock.log.topic_log import BLOCK
-from penstock.protocol.batch import HEADER, RECORD, header, put_framed, put_records, seal
+from penstock.protocol.batch import HEADER, RECORD, header, put_framed, put_records, seal, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class MemoryLog:
 
     def put(self, bodies: Sequence[bytes], now: int) -> None:
         """As a topic's log does."""
-        payload = self._room(sum(map(len, bodies)) + RECORD * len(bodies))
+        payload = self._room(size_of(bodies))
         put_records(payload, 0, bodies, now, self.birth.base + self.end + self._count)
         self._add(payload, len(bodies))
 

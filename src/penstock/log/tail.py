@@ -22,6 +22,7 @@ from penstock.protocol.batch import (
     put_records,
     seal,
     seek,
+    size_of,
     span,
 )
 
@@ -53,7 +54,7 @@ class Tail:
 
     def put(self, bodies: Sequence[bytes], timestamp: int, base: int) -> None:
         """Add a record for each body to the batch being made."""
-        at = self._room(sum(map(len, bodies)) + RECORD * len(bodies))
+        at = self._room(size_of(bodies))
         self._fill = put_records(self._chunk, at, bodies, timestamp, base + self.end + self.count)
         self.count += len(bodies)
 

@@ -29,7 +29,7 @@ from penstock.log.rescue import Rescue
 from penstock.log.tail import Tail
 from penstock.log.timetable import Timetable
 from penstock.log.work import Work
-from penstock.protocol.batch import HEADER, KEYED, MAX_BATCH, MOVED, RECORD, records
+from penstock.protocol.batch import HEADER, KEYED, MAX_BATCH, MOVED, RECORD, records, size_of
 
 if TYPE_CHECKING:
     from array import array
@@ -212,7 +212,7 @@ class TopicLog:
 
     def put(self, bodies: Sequence[bytes], now: int) -> None:
         """Add to the batch that the next `write` writes."""
-        self._check(sum(map(len, bodies)) + RECORD * len(bodies))
+        self._check(size_of(bodies))
         self.tail.put(bodies, now, self.birth.base)
 
     def put_framed(self, data: Buffer, start: int, stop: int, count: int, now: int, *, skip: int = 0) -> None:

@@ -188,6 +188,15 @@ def _move(
         data[at : at + size] = source[start : start + size]
 
 
+def size_of(bodies: Sequence[bytes]) -> int:
+    """Bytes of the records that these bodies become."""
+    body: bytes
+    size: cython.Py_ssize_t = 0
+    for body in bodies:
+        size += 30 + len(body)
+    return size
+
+
 def put_record(
     data: cython.uchar[::1],
     at: cython.Py_ssize_t,

@@ -37,6 +37,7 @@ from penstock.protocol.batch import (
     records,
     seal,
     seek,
+    size_of,
     span,
     walk,
 )
@@ -114,7 +115,8 @@ def test_records_fill_exactly_the_room_that_they_need(bodies: list[bytes], befor
     data = bytearray(before + len(expected))
     # when they are put there
     end = put_records(data, before, bodies, TIME, IDS)
-    # then they fill it
+    # then they fill it, and that they would was known
+    assert len(expected) == size_of(bodies)
     assert (end, bytes(data[before:])) == (len(data), expected)
     # and with a byte less they are refused
     if bodies:

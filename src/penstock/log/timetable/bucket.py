@@ -22,7 +22,7 @@ from penstock.log.chain import Chain
 from penstock.log.rescue import Rescue
 from penstock.log.timetable.notes import Notes
 from penstock.log.timetable.run import Entry, Memory, Run, entry, pack
-from penstock.protocol.batch import HEADER, KEYED, MAX_BATCH, RECORD, positions, put_records, seal
+from penstock.protocol.batch import HEADER, KEYED, MAX_BATCH, positions, put_records, seal, size_of
 
 if TYPE_CHECKING:
     from array import array
@@ -183,7 +183,7 @@ class Bucket:
     def put(self, bodies: Sequence[bytes], due: int, timestamp: int, key: bytes) -> None:
         """Write one batch, all of it due then; after an error it never was."""
         start = HEADER + len(key)
-        size = start + sum(map(len, bodies)) + RECORD * len(bodies)
+        size = start + size_of(bodies)
         if size > MAX_BATCH:
             raise TooLarge(f"{self.home.directory}: {size} bytes are more than one batch can hold")
         batch = bytearray(size)
