@@ -54,8 +54,8 @@ class Home:
     """One topic of a node, with its log."""
 
     __slots__ = (
-        "_clock", "_deferred", "_run", "_seen", "_tickets", "_waiting", "_warming", "log", "number", "put_bytes",
-        "put_count", "topic",
+        "_clock", "_deferred", "_run", "_seen", "_tickets", "_waiting", "_warm_at", "_warming", "log", "number",
+        "put_bytes", "put_count", "topic",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +81,7 @@ class Home:
         self._deferred: list[Ticket] = []  # for a flush of the timetable
         self._seen = -1
         self._warming = False
+        self._warm_at = -1  # the offset whose bytes a thread has just read
         self.put_count = 0  # in the open batch
         self.put_bytes = 0
 
@@ -105,8 +106,8 @@ class Home:
         self.put_count += len(bodies)
         self.put_bytes += sum(map(len, bodies))
 
-    def write(self) -> None:
-        """The turn is over: one batch of what it brought, and the answers that this allows."""
+    def write(self) -> LogError | None:
+        """The turn is over: one batch of what it brought, and the answers that this allows; why it failed, if so."""
         tickets, self._tickets = self._tickets, []
         count, self.put_count = self.put_count, 0
         size, self.put_bytes = self.put_bytes, 0
@@ -115,11 +116,12 @@ class Home:
         except LogError as error:
             for ticket in tickets:
                 ticket.done(error)
-            return
+            return error
         self.topic.message_count += count
         self.topic.message_bytes += size
         self._waiting.extend(_Waiting(self.log.end, ticket) for ticket in tickets)
         self.committed()
+        return None
 
     def committed(self) -> None:
         """Answer what may be answered, and route it."""
@@ -144,7 +146,7 @@ class Home:
     def _block(self, offset: int) -> Block | None:
         log = self.log
         try:
-            block = log.read(offset, now=True)
+            block = log.read(offset, now=offset != self._warm_at)  # also where damage has to be looked over
         except BlockingIOError:
             self._warm(offset)
             return None
@@ -157,11 +159,13 @@ class Home:
         if self._warming or not hasattr(self.log, "warm"):
             return
         self._warming = True
-        self._run(self.log.warm(offset), self._warmed)
+        self._run(self.log.warm(offset), lambda: self._warmed(offset))
 
-    def _warmed(self) -> None:
+    def _warmed(self, offset: int) -> None:
         self._warming = False
+        self._warm_at = offset
         self.topic.route(self._clock.now)
+        self._warm_at = -1
 
     # --- what waits for its time
 
@@ -193,11 +197,18 @@ class Home:
 
     # --- slow work
 
-    def relax(self) -> None:
-        """Where nothing was published since this was called last, memory is let go."""
-        if self._seen == self.log.end:
-            self.log.relax()
+    def relax(self) -> bool:
+        """Where nothing was published since this was called last, memory is let go; whether all is flushed then too."""
+        idle = self._seen == self.log.end
         self._seen = self.log.end
+        if idle:
+            self.log.relax()
+        return idle and not self._unflushed
+
+    @property
+    def _unflushed(self) -> bool:
+        log = self.log
+        return isinstance(log, TopicLog) and (log.refused is not None or log.flushed < log.end or log.timetable.dirty)
 
     @property
     def flush_due(self) -> bool:
