@@ -27,13 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="a data path, a topic's folder, or one file")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object a line; bodies as text or as base64")
-    form.add_argument(
-        "--raw",
-        nargs="?",
-        choices=("lines", "framed"),
-        const="lines",
-        help="bodies alone: each with a newline behind it, or its size in 4 bytes before it",
-    )
+    form.add_argument("--raw", action="store_true", help="bodies alone, each with a newline behind it")
+    form.add_argument("--framed", action="store_true", help="bodies alone, each with its size in 4 bytes before it")
     parser.add_argument("--from", dest="first", type=int, default=0, metavar="OFFSET", help="the first offset")
     parser.add_argument("--to", dest="end", type=int, default=END, metavar="OFFSET", help="the first offset not shown")
     parser.add_argument(
@@ -48,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     found = itertools.islice(_everything(arguments), arguments.limit)
-    if arguments.raw:
-        return _write_raw(found, framed=arguments.raw == "framed")
+    if arguments.raw or arguments.framed:
+        return _write_bodies(found, framed=arguments.framed)
     for line in _json_lines(found) if arguments.json else _table(found):
         print(line)
     return 0
@@ -84,7 +79,7 @@ def _table(items: Iterable[Item]) -> Iterator[str]:
             shown = place
             yield f"# {' '.join(place.values())}"
             if not isinstance(found, FoundEntry):
-                id_ = f"{'id':16}" if _due(found) is None else f"{'due':31}"
+                id_ = f"{'id':16}" if _due(found) is None else f"{'due':27}"
                 yield f"{'offset':>12}  {id_}  {'published':27}  {'size':>8}  message"
         yield _line(found)
 
@@ -96,7 +91,7 @@ def _line(found: Found | FoundEntry | Salvaged) -> str:
     offset = str(record.offset) if record.offset >= 0 else "?"
     doubt = "  (no CRC vouches for it)" if isinstance(found, Salvaged) and not found.verified else ""
     due = _due(found)
-    id_ = record.id.decode("ascii", "replace") if due is None else f"due {showing.moment(due)}"
+    id_ = record.id.decode("ascii", "replace") if due is None else showing.moment(due)
     body = showing.preview(record.body, _PREVIEW)
     return f"{offset:>12}  {id_}  {showing.moment(record.timestamp)}  {len(record.body):>8}  {body}{doubt}".rstrip()
 
@@ -128,7 +123,7 @@ def _fields(found: Found | FoundEntry | Salvaged) -> dict[str, object]:
     return {**fields, "appended": found.appended}
 
 
-def _write_raw(items: Iterable[Item], *, framed: bool) -> int:
+def _write_bodies(items: Iterable[Item], *, framed: bool) -> int:
     for _, found in items:
         if isinstance(found, FoundEntry):
             print("penstock log dump: a journal holds no bodies", file=sys.stderr)
