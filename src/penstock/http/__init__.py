@@ -1,6 +1,7 @@
 """The small HTTP/1.1 server that the daemons share."""
 
 from penstock.http.answers import error, json, plain, text
+from penstock.http.later import Later
 from penstock.http.limits import Limits
 from penstock.http.request import Request
 from penstock.http.response import Response
@@ -8,6 +9,6 @@ from penstock.http.routes import Handler, Route, Routes, always
 from penstock.http.server import Server
 
 __all__ = [
-    "Handler", "Limits", "Request", "Response", "Route", "Routes", "Server",
+    "Handler", "Later", "Limits", "Request", "Response", "Route", "Routes", "Server",
     "always", "error", "json", "plain", "text",
 ]  # fmt: skip

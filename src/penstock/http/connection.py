@@ -14,6 +14,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, cast
 
+from penstock.http.later import Later
 from penstock.http.limits import LARGE, SLICE, TURN, time_for
 from penstock.http.parser import HEAD, IDLE, TIMED_OUT, Parser
 from penstock.http.response import Response
@@ -53,8 +54,8 @@ class Connection(asyncio.Protocol):
     """Made by a server for each client. No exception leaves it: a handler's is answered 500, any other cuts it."""
 
     __slots__ = (
-        "_ended", "_held", "_out", "_parser", "_phase", "_reading", "_server", "_stream", "_taken", "_transport",
-        "_waits", "deadline",
+        "_asked", "_begun", "_ended", "_held", "_out", "_parser", "_phase", "_reading", "_server", "_stream", "_taken",
+        "_transport", "_waits", "deadline",
     )  # fmt: skip
 
     def __init__(self, server: Server) -> None:
@@ -65,6 +66,8 @@ class Connection(asyncio.Protocol):
         self._phase = IDLE  # of the parser, when the deadline was set
         self._reading = True
         self._ended = False  # the client sends nothing more, but may wait for answers
+        self._asked: Request | None = None  # whose answer is being made
+        self._begun: float | None = None
         self._stream: asyncio.Future[None] | None = None
         self._taken: asyncio.Future[None] | None = None  # what a stream waits for
         self.deadline = inf
@@ -225,25 +228,35 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, request: Request) -> None:
         server = self._server
-        begun = None if server.log is None or request.route.quiet else server.clock()
+        self._begun = None if server.log is None or request.route.quiet else server.clock()
         try:
             answer = request.route.handler(request)
-            if not isinstance(answer, Response):
-                self._wait_for(answer, request, begun)
+            if isinstance(answer, Later):
+                if answer.known is None:
+                    self._wait(request)
+                    answer.then(self._known)
+                    return
+                answer = answer.known
+            elif not isinstance(answer, Response):
+                self._wait_for(answer, request)
                 return
         except Exception as problem:  # noqa: BLE001 - whatever a handler does wrong is answered
             answer = server.failed(request, problem)
-        self._reply(request, answer, begun)
+        self._reply(request, answer)
 
-    def _wait_for(self, answer: Awaitable[Response], request: Request, begun: float | None) -> None:
-        task = asyncio.ensure_future(answer)
-        task.add_done_callback(partial(self._answered, request, begun))
-        self._server.at_work.add(task)
+    def _wait(self, request: Request) -> None:
+        self._asked = request
         self._waits |= ANSWER
         self.deadline = inf
 
+    def _wait_for(self, answer: Awaitable[Response], request: Request) -> None:
+        task = asyncio.ensure_future(answer)
+        task.add_done_callback(partial(self._answered, request))
+        self._server.at_work.add(task)
+        self._wait(request)
+
     @_alone
-    def _answered(self, request: Request, begun: float | None, task: asyncio.Future[Response]) -> None:
+    def _answered(self, request: Request, task: asyncio.Future[Response]) -> None:
         self._server.at_work.discard(task)
         try:
             answer = task.result()
@@ -251,13 +264,19 @@ class Connection(asyncio.Protocol):
                 raise TypeError(f"no Response, but {answer!r}")
         except (Exception, asyncio.CancelledError) as problem:  # noqa: BLE001
             answer = self._server.failed(request, problem)
-        if self._waits < LEAVING:
+        self._known(answer)
+
+    @_alone
+    def _known(self, answer: Response) -> None:
+        """What was asked last can be answered, if the client is still there."""
+        request, self._asked = self._asked, None
+        if request is not None and self._waits < LEAVING:
             self._waits &= ~ANSWER
-            self._reply(request, answer, begun)
+            self._reply(request, answer)
             self._have(0)
 
-    def _reply(self, request: Request, response: Response, begun: float | None) -> None:
-        server = self._server
+    def _reply(self, request: Request, response: Response) -> None:
+        server, begun = self._server, self._begun
         if begun is not None and server.log is not None:
             server.log(request, response.status, server.clock() - begun)
         self._phase = IDLE

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from penstock.http.answers import error
+from penstock.http.later import Later
 from penstock.http.limits import DISCARD
 from penstock.http.query import unquoted
 from penstock.http.response import Response
@@ -20,7 +21,7 @@ from penstock.http.response import Response
 if TYPE_CHECKING:
     from penstock.http.request import Request
 
-Handler = Callable[["Request"], Response | Awaitable[Response]]
+Handler = Callable[["Request"], Response | Later | Awaitable[Response]]
 
 MAX_BODY: Final = 64 * 1024
 _ORIGIN: Final = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]*://[^/?#]*")
