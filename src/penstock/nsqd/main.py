@@ -73,25 +73,24 @@ async def serve(options: Options, logger: Logger) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    from penstock.http import Server
     from penstock.nsqd.connection import Connection
     from penstock.nsqd.home import Clock
-    from penstock.nsqd.http_routes import routes
+    from penstock.nsqd.http import Ports, http_server
     from penstock.nsqd.service import Service
     from penstock.options.load import version_line
 
     logger.info("%s", version_line("nsqd"))
     service = Service(options, logger, Clock())
     service.node = _node(options, logger, service)
-    http = Server(routes(service).find, on_error=lambda request, error: logger.error("HTTP: %r", error))
     gc.collect()
     gc.freeze()
     tcp_socket = bind(options.tcp_address)
     create = loop.create_unix_server if tcp_socket.family == socket.AF_UNIX else loop.create_server
     tcp = await create(lambda: Connection(service), sock=tcp_socket, backlog=BACKLOG)
     logger.info("TCP: listening on %s", _address(tcp_socket))
-    if options.http_address:
-        http_socket = bind(options.http_address)
+    http_socket = bind(options.http_address) if options.http_address else None
+    http = http_server(service, Ports(_port(tcp_socket), _port(http_socket)))
+    if http_socket is not None:
         await http.listen(http_socket)
         logger.info("HTTP: listening on %s", _address(http_socket))
     await stopping.wait()
@@ -145,6 +144,12 @@ def _address(bound: socket.socket) -> str:
     if not isinstance(name, tuple):
         return str(name)
     return f"[{name[0]}]:{name[1]}" if ":" in name[0] else f"{name[0]}:{name[1]}"
+
+
+def _port(bound: socket.socket | None) -> int:
+    """-1 for a unix socket, and for none."""
+    name = bound.getsockname() if bound is not None else None
+    return name[1] if isinstance(name, tuple) else -1
 
 
 if TYPE_CHECKING:

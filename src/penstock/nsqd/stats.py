@@ -1,10 +1,12 @@
-"""What `/stats` says, with NSQ's keys and types. Reads the node; changes nothing."""
+"""What `/stats` says, with NSQ's keys and types, as rows that are read one by one. Reads the node; changes nothing.
+
+A row is a topic, a channel or a client as it is when it is asked for; topics come and go meanwhile. Who asks decides
+when to let others have their turn.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
-
-from penstock import NSQ_VERSION
 
 if TYPE_CHECKING:
     from penstock.broker.channel import Channel
@@ -16,29 +18,40 @@ _NO_LATENCY: Final = {"count": 0, "percentiles": None}
 _S: Final = 10**9
 
 
-def stats(service: Service, topic: str = "", channel: str = "", *, clients: bool = True) -> dict[str, Any]:
-    """Of all topics and channels, or of one."""
+def health(service: Service) -> str:
+    refused = service.node.refused
+    return "OK" if refused is None else f"NOK - {refused}"
+
+
+def homes_of(service: Service, topic: str, channel: str) -> list[Home] | None:
+    """All topics, or the one; with a channel's name, those that have it. None for a topic that is not there."""
     homes = service.node.homes
-    names = sorted(homes) if not topic else [topic] if topic in homes else []
-    sessions = [connection.session for connection in service.connections]
-    producers = [_client(session, topic) for session in sessions if session.published] if clients else []
-    return {
-        "version": NSQ_VERSION,
-        "health": "OK" if service.node.refused is None else f"NOK - {service.node.refused}",
-        "start_time": service.started // _S,
-        "topics": [_topic(homes[name], channel, clients) for name in names] if names or not topic else None,
-        "producers": producers or None,
-    }
+    if topic:
+        if topic not in homes:
+            return None
+        found = [homes[topic]]
+    else:
+        found = [home for _, home in sorted(homes.items())]
+    return [home for home in found if not channel or channel in home.topic.channels]
 
 
-def _topic(home: Home, only: str, clients: bool) -> dict[str, Any]:
+def channels_of(home: Home, only: str) -> list[Channel]:
+    return [channel for name, channel in sorted(home.topic.channels.items()) if not only or name == only]
+
+
+def producers_of(service: Service) -> list[Session]:
+    """Those that have published something."""
+    return [session for session in service.of_session if session.published]
+
+
+def topic_row(home: Home) -> dict[str, Any]:
+    """All of it but `channels`."""
     topic = home.topic
-    channels = [channel for name, channel in sorted(topic.channels.items()) if not only or name == only]
+    depth = topic.depth
     return {
         "topic_name": topic.name,
-        "channels": [_channel(home, channel, clients) for channel in channels],
-        "depth": topic.depth,
-        "backend_depth": 0 if topic.ephemeral else topic.depth,
+        "depth": depth,
+        "backend_depth": 0 if topic.ephemeral else depth,
         "message_count": topic.message_count,
         "message_bytes": topic.message_bytes,
         "paused": topic.paused,
@@ -46,9 +59,9 @@ def _topic(home: Home, only: str, clients: bool) -> dict[str, Any]:
     }
 
 
-def _channel(home: Home, channel: Channel, clients: bool) -> dict[str, Any]:
+def channel_row(home: Home, channel: Channel) -> dict[str, Any]:
+    """All of it but `clients`."""
     depth = home.topic.depth_of(channel)
-    sessions = [consumer.sink for consumer in channel.consumers]
     return {
         "channel_name": channel.name,
         "depth": depth,
@@ -59,16 +72,15 @@ def _channel(home: Home, channel: Channel, clients: bool) -> dict[str, Any]:
         "requeue_count": channel.requeue_count,
         "timeout_count": channel.timeout_count,
         "client_count": len(channel.consumers),
-        "clients": [_client(session, home.topic.name) for session in sessions] if clients else None,  # type: ignore[arg-type]
         "paused": channel.paused,
         "e2e_processing_latency": _NO_LATENCY,
     }
 
 
-def _client(session: Session, topic: str) -> dict[str, Any]:
+def client_row(session: Session, topic: str) -> dict[str, Any]:
+    """`pub_counts` of all topics or of one, and only where there are any."""
     agreement, consumer, channel = session.agreement, session.consumer, session.channel
-    published = [{"topic": name, "count": count} for name, count in session.published.items() if topic in ("", name)]
-    return {
+    row: dict[str, Any] = {
         "client_id": agreement.client_id,
         "hostname": agreement.hostname,
         "version": "V2",
@@ -84,10 +96,15 @@ def _client(session: Session, topic: str) -> dict[str, Any]:
         "deflate": False,
         "snappy": False,
         "user_agent": agreement.user_agent,
+        "topology_zone": "",
+        "topology_region": "",
         "tls": False,
         "tls_cipher_suite": "",
         "tls_version": "",
         "tls_negotiated_protocol": "",
         "tls_negotiated_protocol_is_mutual": False,
-        "pub_counts": published,
     }
+    published = [{"topic": name, "count": count} for name, count in session.published.items() if topic in ("", name)]
+    if published:
+        row["pub_counts"] = published
+    return row

@@ -1,0 +1,68 @@
+"""Which topic and channel a request is about, and what NSQ answers where there is none. Knows no route."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.errors import HttpError
+from penstock.protocol.names import is_valid
+
+if TYPE_CHECKING:
+    from penstock.broker.channel import Channel
+    from penstock.http import Request
+    from penstock.nsqd.home import Home
+    from penstock.nsqd.node import Node
+
+
+def topic(request: Request, node: Node) -> Home:
+    """The topic that is published to, or made: it is there from now on. LogError where that cannot be written down."""
+    names = request.args.get("topic")
+    if not names:
+        raise HttpError(400, "MISSING_ARG_TOPIC")
+    home = node.homes.get(names[0])
+    if home is not None:
+        return home
+    if not is_valid(names[0]):
+        raise HttpError(400, "INVALID_TOPIC")
+    return node.topic(names[0])
+
+
+def existing_topic(request: Request, node: Node, *, check: bool = False) -> Home:
+    """The topic that something is done to. NSQ looks at its name for `/topic/empty` alone."""
+    name = request.arg("topic")
+    if name is None:
+        raise HttpError(400, "MISSING_ARG_TOPIC")
+    if check and not is_valid(name):
+        raise HttpError(400, "INVALID_TOPIC")
+    return _found(node, name)
+
+
+def topic_and_channel(request: Request, node: Node) -> tuple[Home, str]:
+    """A topic that exists, and the name of a channel that may not."""
+    topic_name = _name(request, "topic")
+    channel_name = _name(request, "channel")
+    return _found(node, topic_name), channel_name
+
+
+def existing_channel(request: Request, node: Node) -> tuple[Home, Channel]:
+    home, name = topic_and_channel(request, node)
+    channel = home.topic.channels.get(name)
+    if channel is None:
+        raise HttpError(404, "CHANNEL_NOT_FOUND")
+    return home, channel
+
+
+def _name(request: Request, what: str) -> str:
+    name = request.arg(what)
+    if name is None:
+        raise HttpError(400, f"MISSING_ARG_{what.upper()}")
+    if not is_valid(name):
+        raise HttpError(400, f"INVALID_ARG_{what.upper()}")
+    return name
+
+
+def _found(node: Node, name: str) -> Home:
+    home = node.homes.get(name)
+    if home is None:
+        raise HttpError(404, "TOPIC_NOT_FOUND")
+    return home

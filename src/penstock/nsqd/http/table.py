@@ -1,0 +1,62 @@
+"""Which of nsqd's handlers answers what. Those that NSQ does not log are quiet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from penstock.http import Routes
+from penstock.nsqd.http.about import About
+from penstock.nsqd.http.config import TOO_BIG, Config
+from penstock.nsqd.http.publishing import Publishing
+from penstock.nsqd.http.stats import Stats
+from penstock.nsqd.http.topics import Topics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from penstock.nsqd.service import Service
+
+
+class Ports(NamedTuple):
+    """Where the node listens; -1 where it is no TCP port."""
+
+    tcp: int = -1
+    http: int = -1
+
+
+def routes(service: Service, ports: Ports, on_level: Callable[[], None]) -> Routes:
+    """All of them; `on_level` is told of another log level, when it is set."""
+    table = Routes()
+    about, stats, config = About(service, ports), Stats(service), Config(service, on_level)
+    table.add("GET", "/ping", about.ping)
+    table.add("GET", "/info", about.info)
+    table.add("GET", "/stats", stats.stats)
+    table.add("GET", "/config/:opt", config.get)
+    table.add("PUT", "/config/:opt", config.put, max_body=service.options.max_msg_size, too_big=TOO_BIG)
+    _publishing(table, service)
+    _topics(table, Topics(service))
+    return table
+
+
+def _publishing(table: Routes, service: Service) -> None:
+    publishing, options = Publishing(service), service.options
+    for path in ("/pub", "/put"):  # its old name, which NSQ's README still says
+        table.add("POST", path, publishing.pub, max_body=options.max_msg_size, too_big="MSG_TOO_BIG", quiet=True)
+    for path in ("/mpub", "/mput"):
+        table.add("POST", path, publishing.mpub, max_body=options.max_body_size, quiet=True)
+
+
+def _topics(table: Routes, topics: Topics) -> None:
+    for path, change in (
+        ("/topic/create", topics.create_topic),
+        ("/topic/delete", topics.delete_topic),
+        ("/topic/empty", topics.empty_topic),
+        ("/topic/pause", topics.pause_topic),
+        ("/topic/unpause", topics.unpause_topic),
+        ("/channel/create", topics.create_channel),
+        ("/channel/delete", topics.delete_channel),
+        ("/channel/empty", topics.empty_channel),
+        ("/channel/pause", topics.pause_channel),
+        ("/channel/unpause", topics.unpause_channel),
+    ):
+        table.add("POST", path, topics.doing(change))
