@@ -20,6 +20,9 @@ class Sink(Protocol):
     def send(self, frames: bytes, offsets: Sequence[int]) -> None:
         """The frames of the messages at these offsets, in this order."""
 
+    def end(self) -> None:
+        """Its channel is gone, and so is what it is subscribed to."""
+
 
 class Consumer:
     """A subscription: it ends with its connection."""

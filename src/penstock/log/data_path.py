@@ -153,14 +153,14 @@ class DataPath:
         """The topic is gone when this returns; its bytes when the work is done."""
         log.close_files()
         self.logs.remove(log)
-        if self.disk.ensure_directory(f"{self.path}/{DELETED}"):
-            self.disk.files.flush_directory(self.path)
         gone = f"{self.path}/{DELETED}/{log.birth.folder}"
         try:
+            self.disk.ensure_directory(f"{self.path}/{DELETED}")
             self.disk.files.rename(log.directory, gone)
         except OSError as error:
             raise log_error(error, f"deleting {log.directory}") from error
         work = Work()
+        work.step(lambda: self.disk.files.flush_directory(self.path))
         work.step(lambda: self.disk.files.flush_directory(f"{self.path}/{TOPICS}"))
         work.step(lambda: self._remove(gone))
         return work

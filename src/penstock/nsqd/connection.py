@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _CONGESTED: Final = 256 << 10  # unsent bytes at which the loop tells of it, and again when most of them are gone
 _DEAF: Final = 4 << 20  # unsent bytes at which a client is not read any more: it does not read its answers
+_OWED: Final = 4096  # answers that wait for the device, at which it is not read any more either
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -53,12 +54,16 @@ class Connection(asyncio.BufferedProtocol):
         self.heard = service.clock.now
         session = self.session
         session.received(nbytes)
-        if session.ending:
+        if session.ending or session.owes > _OWED:
             service.outgoing(self)
 
     def eof_received(self) -> bool:
+        """What this turn brings still goes out: the connection is closed behind that."""
         self._clean = True
-        return False
+        self._service.begin_turn()
+        self.session.cut_off()
+        self._service.outgoing(self)
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         service = self._service
@@ -69,22 +74,17 @@ class Connection(asyncio.BufferedProtocol):
         session.leave(service.clock.now, aborted=exc is not None or not self._clean)
         if session.channel is not None and session.home is not None:
             service.node.left(session.home, session.channel)
-            service.pump(session.channel)
         service.logger.info("PROTOCOL(V2): [%s] exiting", session.name)
 
     def pause_writing(self) -> None:
-        if self._transport.get_write_buffer_size() > _DEAF:
-            self._deaf = True
-            self._transport.pause_reading()
+        """Its channel asks how much is unsent before it gives more."""
 
     def resume_writing(self) -> None:
         """The client reads again."""
         self._service.begin_turn()
         session = self.session
         session.unsent = self._transport.get_write_buffer_size()
-        if self._deaf:
-            self._deaf = False
-            self._transport.resume_reading()
+        self._listen()
         if session.channel is not None and session.consumer is not None:
             session.channel.wake(session.consumer)
             self._service.pump(session.channel)
@@ -105,6 +105,16 @@ class Connection(asyncio.BufferedProtocol):
         if session.ended:
             self._clean = True
             transport.close()
+        else:
+            self._listen()
+
+    def _listen(self) -> None:
+        """Read from the client as long as it takes its answers and they do not pile up."""
+        session = self.session
+        deaf = session.unsent > _DEAF or session.owes > _OWED
+        if deaf != self._deaf and not self._transport.is_closing():
+            self._deaf = deaf
+            (self._transport.pause_reading if deaf else self._transport.resume_reading)()
 
     # --- ending
 

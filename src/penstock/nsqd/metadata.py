@@ -7,7 +7,7 @@ brought from an original nsqd is told from our own: its topics and channels are 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from zlib_ng.zlib_ng import crc32
 
@@ -20,8 +20,15 @@ NAME: Final = "nsqd.dat"
 OURS: Final = "penstock"
 
 
-def encode(topics: list[dict[str, Any]], version: str) -> bytes:
+Topic: TypeAlias = tuple[str, bool, list[tuple[str, bool]]]  # name, paused, and so its channels
+
+
+def encode(found: list[Topic], version: str) -> bytes:
     """The original's keys, and a mark of ours that it passes over."""
+    topics = [
+        {"name": name, "paused": paused, "channels": [{"name": c, "paused": p} for c, p in channels]}
+        for name, paused, channels in found
+    ]
     return json.dumps({"topics": topics, "version": version, OURS: _mark(topics)}, separators=(",", ":")).encode()
 
 

@@ -92,7 +92,7 @@ class Service:
         self.node.turn()
         while self._pumping:
             channel, _ = self._pumping.popitem()
-            channel.pump(self.clock.now)
+            self.node.pump(channel)
         while self._outgoing:
             connection, _ = self._outgoing.popitem()
             connection.flush()
@@ -148,22 +148,24 @@ class Service:
             self._beat(interval, queue)
 
     def beats(self, session: Session) -> None:
-        """Heartbeats for it, at the interval that it agreed to."""
+        """Heartbeats for it from now on, at the interval that it agreed to."""
         interval = session.agreement.heartbeat_interval
         if interval:
-            self._beats.setdefault(interval, deque()).append((self.clock.now + interval, session))
+            session.next_beat = when = self.clock.now + interval
+            self._beats.setdefault(interval, deque()).append((when, session))
 
     def _beat(self, interval: int, queue: deque[tuple[int, Session]]) -> None:
         now = self.clock.now
         while queue and queue[0][0] <= now:
-            _, session = queue.popleft()
+            when, session = queue.popleft()
             connection = self.of_session.get(session)
-            if connection is None or session.agreement.heartbeat_interval != interval:
+            if connection is None or session.next_beat != when or session.agreement.heartbeat_interval != interval:
                 continue
-            if now - connection.heard > 2 * interval:
+            if now - connection.heard >= 2 * interval:
                 connection.drop("no answer to two heartbeats")
                 continue
             session.heartbeat()
+            session.next_beat = now + interval
             queue.append((now + interval, session))
         if not queue:
             del self._beats[interval]

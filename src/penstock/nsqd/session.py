@@ -97,6 +97,7 @@ class Session:
         self.ending = False  # nothing more is taken; what is owed is sent, then the connection is closed
         self.unsent = 0  # bytes that the socket has not taken
         self.sent = 0  # bytes given to it
+        self.next_beat = 0  # when the next heartbeat is due
         self._out = out
         self._parser = Parser(service.limits)
         self._owed: deque[Owed | Ready] = deque()
@@ -124,6 +125,19 @@ class Session:
         if not self.ending:
             inbox.keep(at, parser.needed)
 
+    def cut_off(self) -> None:
+        """The client sends no more, perhaps in the middle of a command; it still gets what it is owed."""
+        if self.ending:
+            return
+        if error := self._parser.cut_off(self.inbox.kept):
+            self.fail(error)
+        self.ending = True
+
+    def end(self) -> None:
+        """The channel is gone, and nsqd closes the connections of its consumers."""
+        self.ending = True
+        self.service.outgoing(self.service.of_session[self])
+
     def write(self, data: bytes) -> None:
         size = len(data)
         self.sent += size
@@ -134,6 +148,11 @@ class Session:
     def ended(self) -> bool:
         """All that was owed is sent, and nothing more will be."""
         return self.ending and not self._owed
+
+    @property
+    def owes(self) -> int:
+        """Answers that wait for something, or for one that does."""
+        return len(self._owed)
 
     # --- answers
 

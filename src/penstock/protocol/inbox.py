@@ -29,6 +29,11 @@ class Inbox:
         self._rest = b""
         self._kept = 0  # bytes, in `_own` or in `_rest`
 
+    @property
+    def kept(self) -> int:
+        """How many bytes are kept: the beginning of a command."""
+        return self._kept
+
     def room(self) -> bytearray | memoryview:
         """Where the next bytes go; never empty."""
         data = self._own or self._shared

@@ -52,6 +52,9 @@ class Hand:
         assert [message.offset for message in found] == list(offsets)
         self.given += found
 
+    def end(self) -> None:
+        self.unsent = 0
+
     @property
     def bodies(self) -> list[bytes]:
         return [message.body for message in self.given]

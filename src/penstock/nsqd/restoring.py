@@ -1,0 +1,109 @@
+"""A node's topics and channels as they were: from the journal, the logs that are there, and a foreign nsqd.dat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.log import entries as e
+from penstock.log.state import NodeState
+from penstock.nsqd import metadata
+from penstock.protocol.names import is_valid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from penstock.log.state import TopicState
+    from penstock.log.topic_log import TopicLog
+    from penstock.nsqd.node import Node
+
+
+def restore(node: Node) -> None:
+    """Into a node that has none yet."""
+    state, gone = _replay(node)
+    logs = {log.birth.incarnation: log for log in node.data_path.logs}
+    lost = []
+    for number, topic in state.topics.items():
+        if (log := logs.pop(topic.incarnation, None)) is not None:
+            _restore_topic(node, number, topic, log, state)
+        else:
+            lost.append((number, topic))
+    for incarnation, log in logs.items():
+        _settle(node, log, known=incarnation in gone or log.birth.name in node.homes)
+    for number, topic in lost:
+        _make_again(node, number, topic, state)
+    _merge_metadata(node)
+
+
+def _replay(node: Node) -> tuple[NodeState, set[str]]:
+    """What the journal says, and the incarnations that it says are gone."""
+    state, gone = NodeState(), set()
+    for entry in node.scribe.journal.replay():
+        if isinstance(entry, e.TopicDeleted) and entry.topic in state.topics:
+            gone.add(state.topics[entry.topic].incarnation)
+        state.apply(entry)
+    node.scribe.next_topic, node.scribe.next_channel = state.next_topic, state.next_channel
+    return state, gone
+
+
+def _restore_topic(node: Node, number: int, state: TopicState, log: TopicLog, all_: NodeState) -> None:
+    home = node.home(state.name, log, log.end if state.following else min(max(state.routed, log.earliest), log.end))
+    home.number = number
+    topic = home.topic
+    topic.paused = state.paused
+    for hole in log.holes(log.earliest, log.end):
+        topic.add_hole(hole.first, hole.next)
+    for hole in state.holes:
+        topic.add_hole(hole.first, hole.next)
+        log.add_hole(hole)
+    for name, channel_number in state.channels.items():
+        channel_state = all_.channels[channel_number]
+        channel = topic.add_channel(name, channel_state.since)
+        channel.cursor = min(max(channel_state.cursor, log.earliest), log.end)
+        channel.paused = channel_state.paused
+        node.home_of[channel] = home
+        node.scribe.watch(channel, channel_number).restore(channel_state)
+        channel.tick(node.clock.now)
+    node.homes[state.name] = home
+    if state.following and not topic.channels:  # they were ephemeral: R stands from now on
+        node.scribe.order(e.Routed(number, topic.routed, False, node.clock.wall))
+    topic.route(node.clock.now)
+
+
+def _settle(node: Node, log: TopicLog, *, known: bool) -> None:
+    """A log that the journal does not name: left of a deletion, or of a creation that nobody was told of."""
+    if known or (log.end == 0 and not log.deferred_count):
+        node.run(node.data_path.delete(log), lambda: None)
+        return
+    node.logger.warn("TOPIC(%s): found, and not in the journal; taken up without channels", log.birth.name)
+    node.homes[log.birth.name] = node.register(log, log.earliest)
+
+
+def _make_again(node: Node, number: int, state: TopicState, all_: NodeState) -> None:
+    """Its log is gone: nothing of it had reached the device, or somebody removed it. Its channels go on."""
+    node.logger.error("TOPIC(%s): its log is gone from %s", state.name, node.data_path.path)
+    node.scribe.order(e.TopicDeleted(number))
+    home = node.topic(state.name)
+    for name, channel in state.channels.items():
+        node.pause_channel(node.channel(home, name), all_.channels[channel].paused)
+    if state.paused:
+        node.pause_topic(home, True)
+
+
+def _merge_metadata(node: Node) -> None:
+    """Make what an nsqd.dat asks for that is not our own."""
+    try:
+        for name, paused, channels in _foreign(node):
+            home = node.topic(name)
+            for channel, channel_paused in channels:
+                node.pause_channel(node.channel(home, channel), channel_paused)
+            if paused:
+                node.pause_topic(home, True)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        node.logger.error("nsqd.dat is passed over, it is damaged: %s", error)
+
+
+def _foreign(node: Node) -> Iterator[metadata.Topic]:
+    for topic in metadata.foreign(node.data_path.disk.files, node.data_path.path):
+        channels = [(channel["name"], bool(channel.get("paused"))) for channel in topic.get("channels") or []]
+        if is_valid(topic["name"]):
+            yield topic["name"], bool(topic.get("paused")), [each for each in channels if is_valid(each[0])]

@@ -1,0 +1,91 @@
+"""What the node's journal is told, and when: orders at once, progress of channels once each sync_timeout.
+
+Knows the journal and the memories of channels; how a snapshot of the node looks is given to it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from penstock.errors import LogError
+from penstock.nsqd.memory import Memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from penstock.broker.channel import Channel
+    from penstock.log.entries import Entry
+    from penstock.log.journal import Journal, Source
+    from penstock.log.work import Work
+    from penstock.nsqd.home import Clock
+    from penstock.nsqd.logging import Logger
+
+SLICES: Final = 16  # of a compaction that one tick writes
+BLOCK: Final = 1000  # entries of channels' progress in one block of the journal
+
+
+class Scribe:
+    """Writes down what a node is to know after a restart."""
+
+    def __init__(self, journal: Journal, clock: Clock, logger: Logger) -> None:
+        self.journal = journal
+        self.memories: dict[Channel, Memory] = {}  # of durable channels
+        self.next_topic = 0
+        self.next_channel = 0
+        self._clock = clock
+        self._logger = logger
+        self._unsaid: list[Entry] = []  # what the journal did not take
+
+    def order(self, *entries: Entry) -> None:
+        """What users ask for: it stands in the journal when this returns, LogError where it does not."""
+        self._say()  # what happened before stands before
+        self.journal.append(entries, self._clock.wall)
+
+    def topic_number(self) -> int:
+        self.next_topic += 1
+        return self.next_topic - 1
+
+    def channel_number(self) -> int:
+        self.next_channel += 1
+        return self.next_channel - 1
+
+    def watch(self, channel: Channel, number: int) -> Memory:
+        """From now on its progress is written down."""
+        memory = self.memories[channel] = Memory(channel, number, self._clock)
+        return memory
+
+    def remember(self, channels: Iterable[Channel]) -> None:
+        """What these channels did; what the journal does not take now it gets the next time."""
+        for channel in channels:
+            if memory := self.memories.get(channel):
+                self._unsaid += memory.changes()
+        try:
+            self._say()
+        except LogError as error:
+            self._logger.error("journal: %s", error)
+
+    def _say(self) -> None:
+        while self._unsaid:
+            self.journal.append(self._unsaid[:BLOCK], self._clock.wall)
+            del self._unsaid[:BLOCK]
+
+    def keep(self, snapshot: Callable[[], Source]) -> Work | None:
+        """Compact the journal where it has grown; the work of flushing it."""
+        if self.journal.wants_compaction:
+            self.journal.compact(snapshot())
+        try:
+            for _ in range(SLICES):
+                if not self.journal.wants_slice:
+                    break
+                self.journal.write_slice(self._clock.wall)
+        except LogError as error:
+            self._logger.error("journal: %s", error)
+        return self.journal.flush_work() if self.journal.wants_flush else None
+
+    def close(self) -> None:
+        """Flush what is written."""
+        while (work := self.journal.flush_work()) is not None:
+            work()
+            if work.error is not None:
+                self._logger.error("journal: %s", work.error.strerror)
+                return
