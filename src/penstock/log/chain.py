@@ -134,10 +134,14 @@ class Chain:
             last.closed = False  # nothing stands in it yet, whatever its size
             last.append(batch, count, time)
             return
+        self.roll()  # first: were this batch to fail and a smaller one to follow in the old file, the new one would hide it
         segment = self.segment(first)
         self.directory_dirty = True
-        segment.append(batch, count, time)
-        self.roll()
+        try:
+            segment.append(batch, count, time)
+        except LogError:
+            self.disk.close(segment.path)  # nobody else knows of it
+            raise
         self._add(segment)
 
     def roll(self) -> None:

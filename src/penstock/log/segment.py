@@ -40,9 +40,11 @@ class Block(NamedTuple):
     data: bytes | bytearray | memoryview
 
     def until(self, offset: int) -> Block:
-        """The batches that lie below `offset`, which a batch begins with."""
-        stop = seek(self.data, 0, offset)
-        return Block(self.first, offset, memoryview(self.data)[:stop])
+        """The batches that begin below `offset`, which lies in the block."""
+        stop, next_ = seek(self.data, 0, offset), offset
+        if (head := header(self.data, stop)).first < offset:
+            stop, next_ = head.end, head.next
+        return Block(self.first, next_, memoryview(self.data)[:stop])
 
 
 class Segment:
@@ -184,7 +186,7 @@ class Segment:
                 self._file.unflushed = False
         index = self.index
         entries = index.unwritten(self.flushed, self.seed_of_index)
-        if self.closed and not self.dirty and index.sealed is None and not self.tail_bad:
+        if self.closed and self.position and not self.dirty and index.sealed is None and not self.tail_bad:
             index.sealed = Mark(self.end, self.last_time, self.position)
             entries += encode_entry(SEAL, *index.sealed, self.seed_of_index)
         return entries

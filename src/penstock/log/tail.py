@@ -79,6 +79,11 @@ class Tail:
         self._fill = at + len(payload)
         self.count += count
 
+    @property
+    def pending(self) -> int:
+        """Bytes of the records in the batch being made."""
+        return self._fill - self._used - HEADER if self._fill > self._used else 0
+
     def _room(self, size: int) -> int:
         """Where the next record goes; from there on there is room for `size` bytes."""
         at = self._fill if self._fill > self._used else self._used + HEADER

@@ -17,6 +17,8 @@ Rules
 
 from __future__ import annotations
 
+import errno
+from bisect import insort
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -26,10 +28,10 @@ from penstock.log.birth import RESERVE, Birth
 from penstock.log.chain import Chain, Hole, unlink_steps
 from penstock.log.held import Held
 from penstock.log.rescue import Rescue
-from penstock.log.tail import Tail
+from penstock.log.tail import PAYLOAD, Tail
 from penstock.log.timetable import Timetable
 from penstock.log.work import Work
-from penstock.protocol.batch import HEADER, KEYED, MAX_BATCH, MOVED, RECORD, records, size_of
+from penstock.protocol.batch import KEYED, MOVED, RECORD, records, size_of
 
 if TYPE_CHECKING:
     from array import array
@@ -150,9 +152,8 @@ class TopicLog:
             self.keyed += segment.keyed
             segment.keyed = []
         if self.chain.segments:
-            last = self.chain.segments[-1]
-            self.last_time = last.last_time
-            self.end = max(self.end, last.end)
+            self.last_time = max(segment.last_time for segment in self.chain.segments)  # of an empty one it is 0
+            self.end = max(self.end, self.chain.segments[-1].end)
         self._flushed = self.chain.flushed_end(self.end)
         self.held.recover()
         self.timetable.recover(self.keyed)
@@ -217,7 +218,7 @@ class TopicLog:
 
     def put_framed(self, data: Buffer, start: int, stop: int, count: int, now: int, *, skip: int = 0) -> None:
         """As `put`, for `count` bodies in `data[start:stop]`, each behind `skip` bytes and its size."""
-        self._check(stop - start + RECORD * count)
+        self._check(stop - start + (RECORD - 4 - skip) * count)
         self.tail.put_framed(data, start, stop, count, now, self.birth.base, skip=skip)
 
     def put_moved(self, source: Buffer, places: array[int], size: int) -> None:
@@ -228,7 +229,7 @@ class TopicLog:
     def _check(self, size: int) -> None:
         if self.refused is not None:
             raise Refused(f"{self.birth.name}: {self.refused}") from self.refused
-        if size > MAX_BATCH - HEADER - (64 << 10):
+        if (size := size + self.tail.pending) > PAYLOAD:
             raise TooLarge(f"{self.birth.name}: {size} bytes are more than one batch can hold")
 
     def write(self, now: int, *, flags: int = 0, key: bytes = b"") -> int:
@@ -319,11 +320,16 @@ class TopicLog:
         The block's first record may lie before `offset` (it stood in the same batch) or behind it (behind a hole).
         With `now`, BlockingIOError where the device would have to be waited for: `warm` fetches the bytes.
         """
+        if self._holes:
+            return self._read_around_holes(offset, size, now)
+        return self._read(offset, size, now)
+
+    def _read(self, offset: int, size: int, now: bool) -> Block | None:
         if offset >= self.committed:
             return None
         block = self.tail.read(offset, size)
         if block is None:
-            block = self._read_held(offset, size) or self.chain.read(self._behind_holes(offset), size, now=now)
+            block = self._read_held(offset, size) or self.chain.read(offset, size, now=now)
         if block is None or block.next <= self.committed:
             return block
         return block.until(self.committed) if block.first < self.committed else None
@@ -336,6 +342,17 @@ class TopicLog:
         if not self.chain.segments:
             raise NotRetained(f"{self.birth.name}: {offset} is not kept any more", self.earliest)
         return None
+
+    def _read_around_holes(self, offset: int, size: int, now: bool) -> Block | None:
+        offset = self._behind_holes(offset)
+        block = self._read(offset, size, now)
+        while block is not None and (passed := self._behind_holes(block.first)) > max(block.first, offset):
+            offset = passed
+            block = self._read(offset, size, now)
+        for hole in self._holes:
+            if block is not None and block.first < hole.first < block.next:
+                block = block.until(hole.first)
+        return block
 
     def _behind_holes(self, offset: int) -> int:
         for hole in self._holes:
@@ -357,11 +374,12 @@ class TopicLog:
     def holes(self, first: int, end: int) -> list[Hole]:
         """What `[first, end)` lacks, in order; damage only as far as it was met."""
         emptied = [hole for hole in self._holes if hole.first < end and hole.next > first]
-        return sorted([*self.chain.holes(max(first, self.earliest), end), *emptied])
+        lost = self.chain.holes(max(first, self.earliest), min(end, self.end))
+        return sorted([*lost, *emptied])
 
     def add_hole(self, hole: Hole) -> None:
         """Nobody reads these offsets any more; whoever asked for it remembers it over restarts."""
-        self._holes.append(hole)
+        insort(self._holes, hole)
 
     # --- flushing
 
@@ -471,8 +489,11 @@ class TopicLog:
         return work or None
 
     def _deleted(self, birth: Birth) -> None:
+            reached: list[bool] = []  # what was held is safe
+            work.step(lambda: reached.append(True))
         self.birth = birth
         self._doomed = self.chain.drop(birth.earliest)
+            work.otherwise(lambda error: self._not_deleted(birth, error) if reached else None)
 
     def _unlink(self) -> Work:
         doomed, self._doomed = self._doomed, []
@@ -480,3 +501,9 @@ class TopicLog:
         unlink_steps(work, self.disk, doomed)
         work.otherwise(lambda _error: self._doomed.extend(doomed))
         return work
+        self._holes = [hole for hole in self._holes if hole.next > birth.earliest]
+
+    def _not_deleted(self, birth: Birth, error: OSError) -> None:
+        """Where there is no room even to write that: what nobody wants goes first, and it is written then."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            self._doomed = self.chain.drop(birth.earliest)

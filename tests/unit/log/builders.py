@@ -71,15 +71,32 @@ def texts(found: list[Record]) -> list[tuple[int, bytes]]:
 # --- topics
 
 
-def new_log(files: Files | None = None, *, limit: int = 512, birth: Birth = BIRTH, **options: int) -> TopicLog:
+def new_log(
+    files: Files | None = None,
+    birth: Birth = BIRTH,
+    *,
+    limit: int = 512,
+    max_bytes_per_file: int = 100 << 20,
+    sync_every: int = 2500,
+) -> TopicLog:
     files = files or MemoryFiles()
     if not files.exists(TOPICS):
         files.make_directory(TOPICS)
-    return TopicLog.create(Disk(files, limit=limit), f"{TOPICS}/{birth.folder}", birth, LogOptions(**options))
+    options = LogOptions(max_bytes_per_file, sync_every)
+    return TopicLog.create(Disk(files, limit=limit), f"{TOPICS}/{birth.folder}", birth, options)
 
 
-def open_log(files: Files, *, limit: int = 512, after_power_cut: bool = False, **options: int) -> TopicLog:
-    return TopicLog.open(Disk(files, limit=limit), DIRECTORY, LogOptions(**options), after_power_cut=after_power_cut)
+def open_log(
+    files: Files,
+    *,
+    limit: int = 512,
+    after_power_cut: bool = False,
+    max_bytes_per_file: int = 100 << 20,
+    sync_every: int = 2500,
+) -> TopicLog:
+    """As the next process finds it."""
+    options = LogOptions(max_bytes_per_file, sync_every)
+    return TopicLog.open(Disk(files, limit=limit), DIRECTORY, options, after_power_cut=after_power_cut)
 
 
 def flush_log(log: TopicLog) -> None:
