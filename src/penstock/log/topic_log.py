@@ -484,16 +484,22 @@ class TopicLog:
         work = self.held.work(self.last_time) or Work()
         if (earliest := self.chain.kept_from(self._delete_to)) > self.birth.earliest:
             birth = self.birth._replace(earliest=earliest)
+            reached: list[bool] = []  # what was held is safe
+            work.step(lambda: reached.append(True))
             work.step(lambda: birth_file.write(self.disk.files, self.directory, birth))
             work.then(lambda: self._deleted(birth))
+            work.otherwise(lambda error: self._not_deleted(birth, error) if reached else None)
         return work or None
 
     def _deleted(self, birth: Birth) -> None:
-            reached: list[bool] = []  # what was held is safe
-            work.step(lambda: reached.append(True))
         self.birth = birth
         self._doomed = self.chain.drop(birth.earliest)
-            work.otherwise(lambda error: self._not_deleted(birth, error) if reached else None)
+        self._holes = [hole for hole in self._holes if hole.next > birth.earliest]
+
+    def _not_deleted(self, birth: Birth, error: OSError) -> None:
+        """Where there is no room even to write that: what nobody wants goes first, and it is written then."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            self._doomed = self.chain.drop(birth.earliest)
 
     def _unlink(self) -> Work:
         doomed, self._doomed = self._doomed, []
@@ -501,9 +507,3 @@ class TopicLog:
         unlink_steps(work, self.disk, doomed)
         work.otherwise(lambda _error: self._doomed.extend(doomed))
         return work
-        self._holes = [hole for hole in self._holes if hole.next > birth.earliest]
-
-    def _not_deleted(self, birth: Birth, error: OSError) -> None:
-        """Where there is no room even to write that: what nobody wants goes first, and it is written then."""
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            self._doomed = self.chain.drop(birth.earliest)
