@@ -134,7 +134,7 @@ class Chain:
             last.closed = False  # nothing stands in it yet, whatever its size
             last.append(batch, count, time)
             return
-        self.roll()  # first: were this batch to fail and a smaller one to follow in the old file, the new one would hide it
+        self.roll()  # first: were this to fail, an empty new file would hide what the old one takes next
         segment = self.segment(first)
         self.directory_dirty = True
         try:

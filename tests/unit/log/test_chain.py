@@ -160,6 +160,21 @@ def test_a_roll_that_fails_changes_nothing_and_works_when_there_is_room(on: str)
         assert texts(read_all(found)) == [(0, bytes(60)), (1, b"x")]
 
 
+def test_a_smaller_batch_after_a_roll_that_failed_is_not_hidden_by_the_file_that_the_roll_left() -> None:
+    # given a segment with room left, and a batch too large for that which could not be written to a new file
+    files = FailingFiles(MemoryFiles())
+    chain = chain_in(files, 300)
+    put(chain, b"one")
+    files.fail(errno.EIO, on="write")
+    with pytest.raises(DiskFailed):
+        put(chain, b"x" * 300)
+    # when a smaller one follows and the process is killed
+    put(chain, b"two")
+    again = chain_in(files, 300, earliest=0)
+    # then it is there
+    assert texts(read_all(again)) == [(0, b"one"), (1, b"two")]
+
+
 def test_where_half_a_batch_cannot_be_cut_off_the_next_goes_to_a_new_segment() -> None:
     # given a segment with half a batch at its end that cannot be cut
     files = FailingFiles(MemoryFiles())
