@@ -46,7 +46,8 @@ def test_a_consumer_gets_all_but_what_is_damaged(damaged: Path) -> None:
     finally:
         nsqd.stop()
     nsqd.assert_calm()
-    assert any("DISK: damage" in line for line in nsqd.log)
+    (told,) = [line for line in nsqd.log if "DISK: damage" in line]
+    assert f"offsets [{BAD * AT_ONCE}, {(BAD + 1) * AT_ONCE}) are lost" in told
 
 
 def test_the_tools_say_what_is_bad_and_print_all_else(damaged: Path) -> None:

@@ -22,6 +22,11 @@ class Damage(NamedTuple):
     next: int  # the first good offset behind it
     copy: str  # where the bytes were copied to; empty where that failed
 
+    def __str__(self) -> str:
+        lost = f"offsets [{self.first}, {self.next}) are lost" if self.next > self.first else "no offset is known lost"
+        kept = f"copied to {self.copy}" if self.copy else "no copy could be made"
+        return f"{self.path}: bytes {self.position} to {self.position + self.size} are bad, {kept}; {lost}"
+
 
 class OpenFile:
     """An open descriptor; pinned while somebody's unflushed bytes or a thread depend on it."""
