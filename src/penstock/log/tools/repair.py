@@ -75,6 +75,7 @@ def _locked(files: Files, directory: str) -> Iterator[None]:
 
 
 def _repair_node(files: Files, data_path: str, dry_run: bool) -> Iterator[Deed]:
+    path = f"{data_path}/{NODE}"
     try:
         small_files.read_node(files, data_path)
     except CorruptLog as error:
@@ -82,7 +83,7 @@ def _repair_node(files: Files, data_path: str, dry_run: bool) -> Iterator[Deed]:
         if not dry_run:
             small_files.write_node(files, data_path, identity)
         kept = "its identity is kept" if identity else "its identity is lost: it gets a new one"
-        yield Deed("repair", f"{data_path}/{NODE}", f"{error}; {kept}")
+        yield Deed("repair", path, f"{_without(path, error)}; {kept}")
 
 
 def _repair_store(files: Files, store: Store, dry_run: bool) -> Iterator[Deed]:
@@ -112,7 +113,7 @@ def _repair_birth(files: Files, report: StoreReport, dry_run: bool) -> Iterator[
     was = max((gap.next for file in report.files for gap in file.gaps), default=0)
     try:
         known = birth.read(files, directory)
-        if max(end, was) <= known.reserved and was <= end:
+        if max(end, was) <= known.reserved and was <= max(end, known.resume):
             return
         resume = max(known.reserved, end, was)
         made = known._replace(resume=resume, reserved=resume + RESERVE)
@@ -121,10 +122,15 @@ def _repair_birth(files: Files, report: StoreReport, dry_run: bool) -> Iterator[
         base = next((file.base for file in report.files if file.base is not None), None)
         earliest = report.files[0].first if report.files else None
         made = small_files.birth_anew(directory, base, earliest, max(end, was))
-        why = str(error)
+        why = _without(path, error)
     if not dry_run:
         birth.write(files, directory, made)
     yield Deed("repair", path, why)
+
+
+def _without(path: str, error: CorruptLog) -> str:
+    """What is wrong with it, where its path is told beside that."""
+    return str(error).removeprefix(f"{path} ")
 
 
 def _sweep(files: Files, paths: list[str], segments: list[FileReport], dry_run: bool, seed: int = 0) -> Iterator[Deed]:
