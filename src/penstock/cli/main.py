@@ -1,6 +1,6 @@
 """The `penstock` command: finds the subcommand, runs it, and turns what went wrong into a sentence and an exit code.
 
-A subcommand is a module with two functions; its first docstring line says what it does:
+A subcommand is a module with two functions; its docstring says what it does, the first line in short:
 
     def add_arguments(parser: argparse.ArgumentParser) -> None
     def run(arguments: argparse.Namespace) -> int          the exit code
@@ -70,10 +70,18 @@ def _call(argv: list[str], commands: Mapping[str, Command]) -> int:
     words = _command_words(argv, commands)
     name = " ".join(words)
     if name not in commands:
-        _overview(words, commands).parse_args(argv[len(words) :])  # shows help or the version, or says what is wrong
+        overview = _overview(words, commands)
+        if len(words) == len(argv):
+            overview.print_help(sys.stderr)
+        else:
+            overview.parse_args(argv[len(words) :])  # shows help or the version, or says what is wrong
         return 2
     module = import_module(commands[name].module)
-    parser = argparse.ArgumentParser(prog=f"penstock {name}", description=(module.__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog=f"penstock {name}",
+        description=(module.__doc__ or "").strip(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     module.add_arguments(parser)
     code: int = module.run(parser.parse_args(argv[len(words) :]))
     return code

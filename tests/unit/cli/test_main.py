@@ -104,9 +104,7 @@ def test_control_c_ends_with_130_and_says_nothing(
 @pytest.mark.parametrize(
     ("argv", "complaint"),
     [
-        pytest.param([], "penstock: error: the following arguments are required: COMMAND", id="nothing"),
         pytest.param(["fly"], "penstock: error: argument COMMAND: invalid choice: 'fly'", id="unknown"),
-        pytest.param(["log"], "penstock log: error: the following arguments are required: COMMAND", id="group"),
         pytest.param(["log", "fly"], "penstock log: error: argument COMMAND: invalid choice: 'fly'", id="in-group"),
         pytest.param(["pour"], "penstock pour: error: the following arguments are required: path", id="argument"),
         pytest.param(["pour", "a", "b"], "penstock pour: error: unrecognized arguments: b", id="one-too-many"),
@@ -124,12 +122,23 @@ def test_a_wrong_call_says_what_is_wrong_and_ends_with_2(
     assert complaint in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("argv", [[], ["log"]], ids=["nothing", "a-group"])
+def test_a_call_that_says_too_little_shows_what_there_is_and_ends_with_2(
+    capsys: pytest.CaptureFixture[str], argv: list[str]
+) -> None:
+    code = main(argv, PLAY)
+    shown = capsys.readouterr()
+    assert (code, shown.out) == (2, "")
+    assert "check a log" in shown.err
+    assert ("pour water" in shown.err) is (not argv)
+
+
 @pytest.mark.parametrize(
     ("argv", "shown", "not_shown"),
     [
         pytest.param(["--help"], ["pour water", "log check", "show a log"], [], id="all"),
         pytest.param(["log", "--help"], ["check a log", "show a log"], ["pour"], id="a-group"),
-        pytest.param(["pour", "--help"], ["Do it.", "path"], ["At length"], id="one"),
+        pytest.param(["pour", "--help"], ["Do it.", "path", "At length"], ["check a log"], id="one"),
     ],
 )
 def test_help_shows_what_can_follow(

@@ -9,8 +9,10 @@ import sys
 from typing import TYPE_CHECKING
 
 from penstock.cli.log import showing
+from penstock.log.data_path import JOURNAL
 from penstock.log.files import Files
 from penstock.log.tools.backup import backup
+from penstock.log.tools.store import HELD, LOG, TIMETABLE
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
     for damage in copied.damage:
         print(f"penstock log backup: {damage}", file=sys.stderr)
     print(showing.counted(copied.topics, "topic"))
-    for kind, files in copied.segments.items():
-        print(f"{kind}: {showing.counted(files, 'file')}, {showing.counted(copied.records[kind], 'record')}")
+    for kind in (LOG, HELD, TIMETABLE, JOURNAL):
+        if files := copied.segments[kind]:
+            print(f"{kind}: {showing.counted(files, 'file')}, {showing.records(copied.records[kind], kind)}")
     print(f"{showing.size(copied.bytes)} copied, checked and flushed")
     return 1 if copied.damage else 0

@@ -7,6 +7,8 @@ import base64
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from penstock.log.data_path import JOURNAL
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -49,6 +51,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def records(count: int, kind: str = "") -> str:
+    """How many of what a store of this kind holds."""
+    if kind != JOURNAL:
+        return counted(count, "record")
+    return f"{count:,} {'entry' if count == 1 else 'entries'}"
+
+
 def preview(body: bytes, width: int) -> str:
     """The beginning of a body on one line, whatever is in it."""
     text = body[: 4 * width].decode("utf-8", "backslashreplace")
@@ -64,11 +73,14 @@ def body_fields(body: bytes) -> dict[str, str]:
         return {"body64": base64.b64encode(body).decode()}
 
 
+def offsets(first: int, end: int) -> str:
+    """`[first, end)`, and the verb that goes with as many."""
+    return f"offset {first} is" if end == first + 1 else f"offsets {first} to {end - 1} are"
+
+
 def gap(found: Gap) -> str:
     """What was damaged, and which offsets went with it."""
-    lost = (
-        f"offsets {found.first} to {found.next - 1} are lost" if found.next > found.first else "no offset is known lost"
-    )
+    lost = f"{offsets(found.first, found.next)} lost" if found.next > found.first else "no offset is known lost"
     if found.stop == found.position:
         return f"it ends at byte {found.position}, and went further: {lost}"
     return f"bytes {found.position} to {found.stop} are bad: {lost}"

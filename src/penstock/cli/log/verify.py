@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.log import showing
 from penstock.errors import NoLogThere
+from penstock.log.data_path import JOURNAL
 from penstock.log.files import Files
+from penstock.log.tools.store import TIMETABLE
 from penstock.log.tools.verify import POWER_CUT, Report, StoreReport, verify
 
 if TYPE_CHECKING:
@@ -48,10 +50,10 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"damage  {complaint}" for complaint in report.complaints)
     for store in report.stores:
         yield from _findings(store)
-    records = sum(store.records for store in report.stores)
+    records = sum(store.records for store in report.stores if store.store.kind != JOURNAL)
     size = showing.size(sum(store.bytes for store in report.stores))
     verdict = "all is well" if report.clean else "DAMAGED"
-    yield f"{verdict}: {showing.counted(records, 'record')}, {size}"
+    yield f"{verdict}: {showing.records(records)}, {size}"
 
 
 def _title(report: StoreReport) -> str:
@@ -62,16 +64,20 @@ def _title(report: StoreReport) -> str:
 def _row(title: str, reports: list[StoreReport]) -> list[str]:
     """One line for a store; or for the buckets of a timetable, each of which counts from 0."""
     files = [file for report in reports for file in report.files if file.records]
-    offsets = f"{files[0].first} to {files[-1].next - 1}" if files and len(reports) == 1 else ""
+    kind = reports[0].store.kind
+    records = sum(report.records for report in reports)
+    where = f"{files[0].first} to {files[-1].next - 1}" if files else ""
+    if kind == TIMETABLE:
+        where = f"{records - sum(report.moved for report in reports):,} waiting"
     begins = min((file.first_time for file in files), default=0)
     ends = max((file.last_time for file in files), default=0)
     times = f"{showing.moment(begins)} to {showing.moment(ends)}" if files else "empty"
     return [
         title,
         showing.counted(sum(len(report.files) for report in reports), "file"),
-        showing.counted(sum(report.records for report in reports), "record"),
+        showing.records(records, kind),
         showing.size(sum(report.bytes for report in reports)),
-        offsets,
+        where,
         times,
     ]
 
@@ -108,6 +114,7 @@ def _store_as_json(report: StoreReport) -> dict[str, object]:
         "directory": report.store.directory,
         "clean": report.clean,
         "records": report.records,
+        "moved": report.moved,
         "bytes": report.bytes,
         "holes": [hole._asdict() for hole in report.holes],
         "complaints": report.complaints,

@@ -66,6 +66,7 @@ class StoreReport:
     holes: list[Hole] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)  # damage that is in no segment
     notes: list[str] = field(default_factory=list)
+    moved: int = 0  # records of a timetable that stand in the log by now
 
     @property
     def records(self) -> int:
@@ -114,7 +115,8 @@ def verify_store(files: Files, store: Store) -> StoreReport:
         except FileNotFoundError:  # deleted since it was listed
             continue
     if store.kind == TIMETABLE:
-        _, damaged = moved(files, store)
+        numbers, damaged = moved(files, store)
+        report.moved = len(numbers)
         report.complaints += [f"{path}: bytes {gap.position} to {gap.stop} are bad" for path, gap in damaged]
     expected = report.files[0].first if report.files else 0
     if store.kind == LOG and store.topic and not store.only:

@@ -9,21 +9,18 @@ from penstock.log.index import Gap
 from penstock.log.tools.dump import Damaged, Found, Wanted, dump_entries, dump_records
 from penstock.log.tools.stores import find
 from penstock.log.topic_log import TopicLog
-from penstock.log.work import Work
 from tests.kit import MemoryFiles
 from tests.unit.log.tools.node import (
     PATH,
     SECOND,
     START,
     content,
-    defer,
     fill,
     flush,
     overwrite,
     put_file,
     segment_paths,
     start,
-    timetable_of,
     write_journal,
 )
 
@@ -142,19 +139,15 @@ def test_deferred_messages_come_out_with_the_time_they_wait_for() -> None:
     # given three deferred messages, of which the first was moved into the log
     files = MemoryFiles()
     log = start(files).create("orders")
-    timetable = timetable_of(log)
     for number in range(3):
-        defer(timetable, [b"message %d" % number], START + (number + 1) * SECOND // 10)
-    while work := timetable.prepare(START):
+        log.defer([b"message %d" % number], START + (number + 1) * SECOND // 10, START)
+    flush(log)
+    while work := log.timetable.prepare(START):
         work()
-    slice_ = timetable.due(START + SECOND // 10)
-    assert slice_ is not None
-    timetable.moved(slice_)
-    work = Work()
-    timetable.settle(work)
-    work()
+    assert log.move_due(START + SECOND // 10) == 1
+    flush(log)
     # when they are dumped
-    found, damage = dumped(files, timetable.directory)
+    found, damage = dumped(files, log.timetable.directory)
     # then it is those that still wait
     assert damage == []
     assert [(each.record.body, each.due, each.record.timestamp) for each in found] == [
