@@ -24,6 +24,7 @@ class Nsqd:
         self.folder = folder
         self.flags = flags
         self.log: list[str] = []
+        self._written = threading.Condition()
         self.start()
 
     def start(self) -> None:
@@ -48,7 +49,16 @@ class Nsqd:
         self._reader.start()
 
     def _read(self, lines: Any) -> None:
-        self.log.extend(lines)
+        for line in lines:
+            with self._written:
+                self.log.append(line)
+                self._written.notify_all()
+
+    def wait_for_line(self, text: str) -> None:
+        """Until a line of the log has this text."""
+        with self._written:
+            if not self._written.wait_for(lambda: any(text in line for line in self.log), timeout=10):
+                raise AssertionError(f"no line with {text!r}")
 
     def client(self) -> Client:
         return Client(self.tcp)
