@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from threading import Lock
@@ -112,6 +113,13 @@ class FailingFiles(Files):
     def heal(self, fault: Fault | None = None) -> None:
         """Take back this fault, or all."""
         self._faults = [] if fault is None else [other for other in self._faults if other is not fault]
+
+    @contextmanager
+    def healthy(self) -> Iterator[None]:
+        """No call fails in the block."""
+        faults, self._faults = self._faults, []
+        yield
+        self._faults = faults
 
     # The seam
 

@@ -1,0 +1,93 @@
+"""What a node holds, read from its own structures: every message by its body, and in which state it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from penstock.broker.slots import DELAYED, IN_FLIGHT
+from penstock.log.memory_log import MemoryLog
+from penstock.protocol.batch import records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from penstock.broker.channel import Channel
+    from penstock.nsqd.home import Home
+    from penstock.nsqd.node import Node
+
+END = 1 << 63
+FLIGHT, READY, WAITS = "in flight", "ready", "delayed"
+
+
+@dataclass
+class Seen:
+    """One unfinished message of a channel."""
+
+    state: str
+    attempts: int
+    until: int
+
+
+@dataclass
+class SeenChannel:
+    paused: bool
+    pending: dict[bytes, Seen] = field(default_factory=dict)
+
+
+@dataclass
+class SeenTopic:
+    incarnation: str
+    base: int
+    paused: bool
+    records: dict[int, bytes]
+    waiting: dict[int, bytes]
+    deferred: list[bytes]
+    channels: dict[str, SeenChannel]
+
+
+def look(node: Node) -> dict[str, SeenTopic]:
+    return {name: _topic(home) for name, home in node.homes.items()}
+
+
+def records_from(home: Home, offset: int) -> Iterator[tuple[int, bytes, int]]:
+    """(offset, body, id) of what is committed from there on."""
+    while (block := home.log.read(offset)) is not None:
+        for record in records(block.data):
+            if offset <= record.offset < home.log.committed:
+                yield record.offset, record.body, int(record.id, 16)
+        offset = block.next
+
+
+def _topic(home: Home) -> SeenTopic:
+    topic = home.topic
+    found = {offset: body for offset, body, _ in records_from(home, 0)}
+    there = {offset: body for offset, body in found.items() if topic.count(offset, offset + 1)}
+    return SeenTopic(
+        home.log.birth.incarnation,
+        home.base,
+        topic.paused,
+        found,
+        {offset: body for offset, body in there.items() if offset >= topic.routed},
+        _deferred(home),
+        {name: _channel(channel, there) for name, channel in topic.channels.items()},
+    )
+
+
+def _deferred(home: Home) -> list[bytes]:
+    if isinstance(home.log, MemoryLog):
+        return [body for _, _, _, body in home.log._deferred]
+    return [entry.body for entry in home.log.timetable.entries(1 << 30)]
+
+
+def _channel(channel: Channel, there: dict[int, bytes]) -> SeenChannel:
+    seen = SeenChannel(channel.paused)
+    for offset, state, attempts, until in channel.unfinished.slots.messages(0, END):
+        name = FLIGHT if state == IN_FLIGHT else WAITS if state == DELAYED else READY
+        assert offset < channel.cursor, "unfinished above the cursor"
+        if offset in there:
+            seen.pending[there[offset]] = Seen(name, attempts, until)
+    for offset, body in there.items():
+        if channel.cursor <= offset < channel.limit:
+            seen.pending[body] = Seen(READY, 0, 0)
+    return seen

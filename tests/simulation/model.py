@@ -1,0 +1,231 @@
+"""What ought to be: each message of each channel in exactly one state. Plain Python; knows no file and no offset's use.
+
+The node's log tells it what was committed, in order; all else it works out itself from what clients asked and time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.simulation.look import FLIGHT, READY, WAITS
+
+if TYPE_CHECKING:
+    from penstock.nsqd.home import Clock
+
+LATE = 20 * 10**6  # ns: timeouts and delays are due to within this
+ABORTED = 500 * 10**6  # ns: an abort's first delay, twice as long with each attempt
+
+
+@dataclass
+class Publish:
+    """A message that somebody asked to publish."""
+
+    topic: str
+    body: bytes
+    asked: int  # in which step
+    due: int = 0  # wall; 0: at once
+    answered: int = 0  # in which step it was answered OK
+    failed: bool = False
+
+
+@dataclass
+class Held:
+    """An unfinished message of a channel."""
+
+    state: str = READY
+    attempts: int = 0
+    client: object = None
+    until: int = 0
+    first: int = 0  # when it was given to the client
+    changed: int = 0  # in which step
+
+
+@dataclass
+class Channel:
+    name: str
+    paused: bool = False
+    pending: dict[bytes, Held] = field(default_factory=dict)
+    done: dict[bytes, int] = field(default_factory=dict)  # in which step
+    clients: list[object] = field(default_factory=list)
+    timeouts: int = 0
+    requeues: int = 0
+
+    @property
+    def ephemeral(self) -> bool:
+        return self.name.endswith("#ephemeral")
+
+    def count(self, *states: str) -> int:
+        return sum(held.state in states for held in self.pending.values())
+
+
+@dataclass
+class Topic:
+    name: str
+    incarnation: str
+    base: int
+    made: int  # in which step
+    changed: int  # in which step anything was asked for that is written down before it is answered
+    paused: bool = False
+    records: dict[int, bytes] = field(default_factory=dict)
+    waiting: dict[int, bytes] = field(default_factory=dict)  # that no channel was given yet
+    deferred: dict[bytes, Publish] = field(default_factory=dict)  # answered, not due or not moved yet
+    channels: dict[str, Channel] = field(default_factory=dict)
+    end: int = 0  # all below is told
+
+    @property
+    def ephemeral(self) -> bool:
+        return self.name.endswith("#ephemeral")
+
+
+class Model:
+    """The topics of a node, as its clients may rely on them."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.step = 0
+        self.topics: dict[str, Topic] = {}
+        self.published: dict[bytes, Publish] = {}
+        self.ids: dict[int, bytes] = {}
+        self.deleted: dict[str, int] = {}  # topics, in which step
+        self.offsets: dict[bytes, int] = {}  # of all that is in the logs
+        self.touching: set[str] = set()  # topics that this step may make or change
+        self.forgotten: dict[str, Topic] = {}  # deleted, by incarnation: a power cut may bring them back
+        self.troubled = False  # by a disk that fails, now or a moment ago
+
+    # --- what the node did
+
+    def made_topic(self, name: str, incarnation: str, base: int) -> None:
+        self.topics[name] = Topic(name, incarnation, base, self.step, self.step)
+
+    def made_channel(self, topic: Topic, name: str) -> None:
+        topic.changed = self.step
+        topic.channels[name] = Channel(name)
+        self.route(topic)
+
+    def committed(self, topic: Topic, offset: int, body: bytes, id_: int) -> None:
+        """A record is in the log, and may be read."""
+        self.new_record(topic, offset, body)
+        assert id_ == topic.base + offset
+        assert self.ids.setdefault(id_, body) == body, "an id names two messages"
+        topic.waiting[offset] = body
+
+    def new_record(self, topic: Topic, offset: int, body: bytes) -> None:
+        """It was asked for, is there once, and not early."""
+        publish = self.published[body]
+        assert publish.topic == topic.name, "a message is in another topic's log"
+        assert body not in self.offsets, "a message is in the log twice"
+        assert publish.due <= self.clock.wall, "a deferred message is early"
+        self.offsets[body] = offset
+        topic.deferred.pop(body, None)
+        topic.records[offset] = body
+
+    def route(self, topic: Topic) -> None:
+        if topic.paused or not topic.channels:
+            return
+        for body in topic.waiting.values():
+            for channel in topic.channels.values():
+                channel.pending[body] = Held(changed=self.step)
+        topic.waiting.clear()
+
+    def answered(self, publish: Publish) -> None:
+        """OK: from now on it must not be lost."""
+        publish.answered = self.step
+        if publish.body in self.offsets or self.deleted.get(publish.topic, -1) >= publish.asked:
+            return
+        assert publish.due, "answered OK, and not in the log"
+        self.topics[publish.topic].deferred[publish.body] = publish
+
+    def delivered(self, client: object, channel: Channel, body: bytes, attempts: int) -> None:
+        held = channel.pending.get(body)
+        assert held is not None, "delivered, and not due to this channel or finished"
+        assert not channel.paused
+        assert held.state == READY or (held.state == WAITS and held.until <= self.clock.now), f"delivered while {held}"
+        assert attempts == held.attempts + 1
+        held.state, held.attempts, held.client = FLIGHT, attempts, client
+        held.first = self.clock.now
+        held.changed = self.step
+
+    def time_passed(self) -> None:
+        """After a tick: what ran out is ready again."""
+        for topic in self.topics.values():
+            for channel in topic.channels.values():
+                for held in channel.pending.values():
+                    if held.state == FLIGHT and held.until <= self.clock.now:
+                        channel.timeouts += 1
+                        self._back(held)
+                    elif held.state == WAITS and held.until + LATE <= self.clock.now:
+                        self._back(held)
+
+    def _back(self, held: Held, delay: int = 0) -> None:
+        held.state, held.client, held.until = (WAITS if delay else READY), None, self.clock.now + delay
+        held.changed = self.step
+
+    # --- what clients asked
+
+    def in_flight(self, client: object, channel: Channel, body: bytes) -> Held | None:
+        held = channel.pending.get(body)
+        return held if held is not None and held.state == FLIGHT and held.client is client else None
+
+    def finish(self, client: object, channel: Channel, body: bytes) -> bool:
+        if self.in_flight(client, channel, body) is None:
+            return False
+        del channel.pending[body]
+        channel.done[body] = self.step
+        return True
+
+    def requeue(self, client: object, channel: Channel, body: bytes, delay: int) -> bool:
+        held = self.in_flight(client, channel, body)
+        if held is not None:
+            self._back(held, delay)
+            channel.requeues += 1
+        return held is not None
+
+    def touch(self, client: object, channel: Channel, body: bytes, timeout: int, most: int) -> bool:
+        held = self.in_flight(client, channel, body)
+        if held is not None:
+            held.until = min(self.clock.now + timeout, held.first + most)
+        return held is not None
+
+    def left(self, client: object, channel: Channel, unsent: set[bytes], timeout: int, *, aborted: bool) -> None:
+        """A client is gone: what never left the process was no attempt."""
+        for body, held in channel.pending.items():
+            if held.client is not client:
+                continue
+            if body in unsent:
+                held.attempts -= 1
+                self._back(held)
+            else:
+                self._back(held, min(ABORTED << (held.attempts - 1), timeout) if aborted else 0)
+        channel.clients.remove(client)
+
+    # --- what administrators asked
+
+    def pause_topic(self, topic: Topic, paused: bool) -> None:
+        topic.paused, topic.changed = paused, self.step
+        self.route(topic)
+
+    def pause_channel(self, topic: Topic, channel: Channel, paused: bool) -> None:
+        channel.paused, topic.changed = paused, self.step
+
+    def empty_topic(self, topic: Topic) -> None:
+        topic.waiting.clear()
+        topic.changed = self.step
+
+    def empty_channel(self, topic: Topic, channel: Channel) -> None:
+        channel.pending.clear()
+        topic.changed = self.step
+
+    def delete_channel(self, topic: Topic, name: str) -> None:
+        del topic.channels[name]
+        topic.changed = self.step
+
+    def delete_topic(self, name: str) -> None:
+        topic = self.topics.pop(name)
+        self.deleted[name] = self.step
+        self.forgotten[topic.incarnation] = topic
+        for body in topic.records.values():
+            del self.offsets[body]
+
+    def may_fail(self, error: bytes) -> None:
+        assert self.troubled, f"nothing was wrong with the disk: {error!r}"

@@ -1,0 +1,264 @@
+"""The random moves: what clients, administrators, the disk, time and the power do, one thing a step."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+from unittest.mock import patch
+
+from penstock.log import birth, data_path
+from penstock.nsqd.options import Options
+from penstock.options import Duration
+from tests.simulation.clients import Client
+from tests.simulation.look import look
+from tests.simulation.model import Model, Publish
+from tests.simulation.oracle import Oracle
+from tests.simulation.survival import Bounds, Survival
+from tests.simulation.world import MS, Killed, S, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TURNS = 10_000  # of a drain: more is no progress
+
+
+class Scene(NamedTuple):
+    """What a simulation is about."""
+
+    topics: tuple[str, ...] = ("a",)
+    channels: tuple[str, ...] = ("c",)
+    clients: int = 3
+    sync_every: int = 2500
+    weights: dict[str, int] = {}  # noqa: RUF012 - never changed
+
+
+class Simulation:
+    """One world, its model, and what a seed makes of them."""
+
+    def __init__(self, seed: int, scene: Scene) -> None:
+        self.rng = Random(seed)
+        self.scene = scene
+        options = Options(sync_timeout=Duration(2 * S), sync_every=scene.sync_every, max_msg_timeout=Duration(20 * S))
+        self.world = World(self.rng, options)
+        self.model = Model(self.world.clock)
+        self.oracle = Oracle(self.world, self.model)
+        self.clients: list[Client] = []
+        self.lives = 0
+        self._numbers = 0
+        self._moves: list[Callable[[], None]] = [getattr(self, name) for name in scene.weights]
+        self._weights = list(scene.weights.values())
+
+    def run(self, steps: int) -> None:
+        """So many moves, and then everything has to come out."""
+        with patch.object(birth, "secrets", _Drawn(self.rng)), patch.object(data_path, "secrets", _Drawn(self.rng)):
+            self._start()
+            for _ in range(steps):
+                self._step(self.rng.choices(self._moves, self._weights)[0])
+            self._drain()
+
+    def _step(self, move: Callable[[], None]) -> None:
+        self.model.step += 1
+        try:
+            move()
+            self.world.turn()
+        except Killed:
+            self.world.kill()
+            self._ended(Bounds(said=self.oracle.said))
+        self.clients = [client for client in self.clients if not client.gone]
+        self.model.touching.clear()
+        self.oracle.compare()
+
+    # --- clients
+
+    def connect(self) -> None:
+        if len(self.clients) >= self.scene.clients:
+            return
+        client = self._client()
+        if self.rng.random() < 0.7:
+            client.subscribe(self._topic(), self.rng.choice(self.scene.channels))
+
+    def _client(self) -> Client:
+        self._numbers += 1
+        client = Client(self.world, self.model, f"client-{self._numbers}")
+        client.identify(self.rng.randrange(1000, 9000) * MS)
+        self.clients.append(client)
+        return client
+
+    def _topic(self) -> str:
+        return self.rng.choice(self.scene.topics)
+
+    def publish(self) -> None:
+        if self.clients:
+            count = self.rng.choice((1, 1, 1, 2, 5, 20))
+            topic = self._topic()
+            self.rng.choice(self.clients).publish([self._message(topic) for _ in range(count)])
+
+    def defer(self) -> None:
+        if self.clients:
+            delay = self.rng.choice((1, 10, 500, 3000, 20_000)) * MS
+            self.rng.choice(self.clients).publish([self._message(self._topic())], delay)
+
+    def _message(self, topic: str) -> Publish:
+        self._numbers += 1
+        body = b"m%d" % self._numbers + b"." * self.rng.choice((0, 10, 100, 300))
+        self.model.published[body] = publish = Publish(topic, body, self.model.step)
+        return publish
+
+    def speak(self) -> None:
+        """Bytes of a client arrive, cut anywhere."""
+        if talkers := [client for client in self.clients if client.unfed]:
+            client = self.rng.choice(talkers)
+            few = self.rng.random() < 0.3
+            client.feed(self.rng.randrange(1, 40) if few else client.unfed)
+
+    def _consumer(self) -> Client | None:
+        found = [client for client in self.clients if client.channel is not None]
+        return self.rng.choice(found) if found else None
+
+    def ask(self) -> None:
+        """RDY."""
+        if consumer := self._consumer():
+            consumer.get_ready(self.rng.choice((0, 1, 2, 10, 100)))
+
+    def finish(self) -> None:
+        if (consumer := self._consumer()) and consumer.hand:
+            for body in self._some(consumer):
+                consumer.finish(body)
+
+    def requeue(self) -> None:
+        if (consumer := self._consumer()) and consumer.hand:
+            for body in self._some(consumer)[:3]:
+                consumer.requeue(body, self.rng.choice((0, 0, 5, 100, 1500, 10_000)) * MS)
+
+    def touch(self) -> None:
+        if (consumer := self._consumer()) and consumer.hand:
+            for body in self._some(consumer)[:3]:
+                consumer.touch(body)
+
+    def _some(self, consumer: Client) -> list[bytes]:
+        return self.rng.sample(list(consumer.hand), self.rng.randrange(1, len(consumer.hand) + 1))
+
+    def end_subscription(self) -> None:
+        """CLS."""
+        if (consumer := self._consumer()) and not consumer.closing:
+            consumer.close_slowly()
+
+    def leave(self) -> None:
+        if self.clients:
+            self.rng.choice(self.clients).wire.close(aborted=self.rng.random() < 0.5)
+
+    def stall(self) -> None:
+        """A client reads nothing, or goes on."""
+        if self.clients:
+            wire = self.rng.choice(self.clients).wire
+            wire.stalled = not wire.stalled
+
+    def read_some(self) -> None:
+        if stalled := [client.wire for client in self.clients if client.wire.stalled]:
+            self.rng.choice(stalled).read_some(self.rng.randrange(1, 200))
+
+    # --- time and slow work
+
+    def pass_time(self) -> None:
+        self.world.pass_time(self.rng.choice((1, 10, 100, 1000, 5000)) * MS)
+
+    def begin_work(self) -> None:
+        if self.world.jobs:
+            self.world.do_job(self.rng.randrange(len(self.world.jobs)))
+
+    def end_work(self) -> None:
+        if self.world.back:
+            self.world.bring_back(self.rng.randrange(len(self.world.back)))
+
+    # --- lives
+
+    def kill(self) -> None:
+        self.world.kill()
+        self._ended(Bounds(said=self.oracle.said))
+
+    def kill_soon(self) -> None:
+        """In the middle of what comes."""
+        self.world.calls_left = self.rng.randrange(1, 30)
+
+    def cut(self) -> None:
+        oracle = self.oracle
+        self.world.cut()
+        self._ended(Bounds(oracle.sure.said, oracle.sure.step, oracle.flushed, oracle.put))
+        oracle.all_is_on_the_device()
+
+    def stop(self) -> None:
+        self.world.stop()
+        self._ended(Bounds())
+
+    def _start(self) -> None:
+        """The next life; it may end while it begins."""
+        while True:
+            self.lives += 1
+            try:
+                self.world.start()
+                self.oracle.begins()
+                return
+            except Killed:
+                self.world.kill()
+
+    def _ended(self, bounds: Bounds) -> None:
+        self.clients.clear()
+        if self.rng.random() < 0.1:
+            self.world.calls_left = self.rng.randrange(1, 30)
+        self._start()
+        with self.world.unseen():
+            found = look(self.world.node)
+        Survival(self.model, bounds).check(found)
+        for name, home in self.world.node.homes.items():
+            self.model.topics[name].end = home.log.committed
+        self.world.turn()
+
+    # --- the end
+
+    def _drain(self) -> None:
+        """Every message that is there is delivered and finished, on every channel that is due it."""
+        self.model.step += 1
+        self._step(self.stop)
+        for name, topic in self.model.topics.items():
+            for channel in list(topic.channels) or ["drain"]:
+                client = self._client()
+                client.subscribe(name, channel)
+                client.feed(client.unfed)
+                client.get_ready(50)
+                client.feed(client.unfed)
+        for _ in range(TURNS):
+            self._step(self._drain_some)
+            if not self._left():
+                return
+        raise AssertionError(f"never delivered: {self._left()}")
+
+    def _left(self) -> list[bytes]:
+        left: list[bytes] = []
+        for topic in self.model.topics.values():
+            left += [*topic.deferred, *topic.waiting.values()]
+            for channel in topic.channels.values():
+                left += channel.pending
+        return left
+
+    def _drain_some(self) -> None:
+        for client in self.clients:
+            if client.channel is not None:
+                for body in list(client.hand):
+                    client.finish(body)
+                client.feed(client.unfed)
+        self.world.turn()
+        self.world.finish_jobs()
+        self.world.pass_time(100 * MS)
+
+
+class _Drawn:
+    """`secrets`, from the seed."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+
+    def token_hex(self, size: int) -> str:
+        return self._rng.randbytes(size).hex()
+
+    def randbits(self, bits: int) -> int:
+        return self._rng.getrandbits(bits)

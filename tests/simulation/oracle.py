@@ -1,0 +1,135 @@
+"""Looks at the node before a byte of a turn leaves it, and holds what it has against the model.
+
+Says also what must have survived when a life has ended: `said` is the step up to which the journal has the finishes,
+`sure` the step up to which it is on the device, `flushed` how far each log is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from penstock.log.topic_log import TopicLog
+from tests.simulation.look import FLIGHT, READY, WAITS, records_from
+from tests.simulation.model import LATE
+
+if TYPE_CHECKING:
+    from penstock.broker.channel import Channel as NodeChannel
+    from penstock.nsqd.home import Home
+    from tests.simulation.model import Channel, Model
+    from tests.simulation.world import World
+
+
+class Mark(NamedTuple):
+    """How far the journal was at the end of a step."""
+
+    end: int
+    step: int
+    said: int
+
+
+class Oracle:
+    """Between one world and its model."""
+
+    def __init__(self, world: World, model: Model) -> None:
+        self.world = world
+        self.model = model
+        self.said = 0  # finishes up to this step stand in the journal
+        self.sure = Mark(0, 0, 0)  # the last mark that is on the device
+        self.flushed: dict[str, int] = {}  # by incarnation
+        self.put: dict[str, int] = {}  # the step up to which what was deferred is on the device
+        self._marks: list[Mark] = []
+        self._ticked = 0
+        self._errors = 0
+        world.before_bytes_leave = self.watch
+        world.ticked = self.ticked
+
+    # --- each turn
+
+    def ticked(self) -> None:
+        """After a tick: what it wrote down, what it let run out."""
+        world = self.world
+        if world.node._ticked != self._ticked and world.logger.journal_errors == self._errors:
+            self.said = self.model.step
+        self._ticked, self._errors = world.node._ticked, world.logger.journal_errors
+        self.model.time_passed()
+
+    def watch(self) -> None:
+        """What is new in the node: topics, channels, records; and whether the rest is as it should be."""
+        with self.world.unseen():
+            for name, home in self.world.node.homes.items():
+                self._watch_topic(name, home)
+            gone = self.model.topics.keys() - self.world.node.homes.keys()
+            for name in gone:
+                assert self.model.topics[name].ephemeral, f"{name} is gone"
+                self.model.delete_topic(name)
+        self._mark()
+
+    def _watch_topic(self, name: str, home: Home) -> None:
+        if name not in self.model.topics:
+            self.model.made_topic(name, home.log.birth.incarnation, home.base)
+        topic = self.model.topics[name]
+        for channel in home.topic.channels:
+            if channel not in topic.channels:
+                self.model.made_channel(topic, channel)
+        for channel in list(topic.channels.keys() - home.topic.channels.keys()):
+            assert topic.channels[channel].ephemeral, f"{channel} is gone"
+            assert not topic.channels[channel].clients
+            self.model.delete_channel(topic, channel)
+        if home.log.committed > topic.end:
+            for offset, body, id_ in records_from(home, topic.end):
+                self.model.committed(topic, offset, body, id_)
+            topic.end = home.log.committed
+            self.model.route(topic)
+
+    def _mark(self) -> None:
+        journal, step = self.world.journal, self.model.step
+        if not self._marks or journal.end > self._marks[-1].end:
+            self._marks.append(Mark(journal.end, step, self.said))
+        while self._marks and self._marks[0].end <= journal.flushed:
+            self.sure = self._marks.pop(0)
+        for home in self.world.node.homes.values():
+            if isinstance(home.log, TopicLog):
+                incarnation = home.log.birth.incarnation
+                self.flushed[incarnation] = max(home.log.flushed, self.flushed.get(incarnation, 0))
+                if not home.log.timetable.dirty:
+                    self.put[incarnation] = step
+
+    def begins(self) -> None:
+        """A life: nothing of it was written down."""
+        self._ticked, self._errors = self.world.node._ticked, self.world.logger.journal_errors
+
+    def all_is_on_the_device(self) -> None:
+        """After a power cut: what is found was found there."""
+        self.sure = Mark(self.world.journal.end, self.model.step, self.model.step)
+        self.said = self.model.step
+        self._marks.clear()
+
+    # --- counts
+
+    def compare(self) -> None:
+        """Depths, counts and states, exactly."""
+        for name, home in self.world.node.homes.items():
+            topic = self.model.topics[name]
+            assert home.topic.depth == len(topic.waiting), name
+            assert home.topic.paused == topic.paused
+            least = len(topic.deferred)
+            assert home.log.deferred_count >= least, f"{name}: {home.log.deferred_count} deferred, not {least}"
+            for channel in home.topic.channels.values():
+                self._compare_channel(home, channel, topic.channels[channel.name])
+
+    def _compare_channel(self, home: Home, channel: NodeChannel, expected: Channel) -> None:
+        unfinished = channel.unfinished
+        flights = expected.count(FLIGHT)
+        assert unfinished.in_flight == flights, f"{unfinished.in_flight} in flight, not {flights}"
+        depth = home.topic.depth_of(channel)
+        assert depth + unfinished.delayed == expected.count(READY, WAITS), (
+            f"depth {depth}, {unfinished.delayed} delayed"
+        )
+        now = self.world.clock.now
+        surely = sum(held.state == WAITS and held.until > now for held in expected.pending.values())
+        perhaps = sum(held.state == WAITS and held.until + LATE > now for held in expected.pending.values())
+        assert surely <= unfinished.delayed <= perhaps, f"{unfinished.delayed} delayed, not {surely} to {perhaps}"
+        assert channel.paused == expected.paused
+        assert len(channel.consumers) == len(expected.clients)
+        assert channel.timeout_count == expected.timeouts
+        assert channel.requeue_count == expected.requeues
