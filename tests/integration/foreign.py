@@ -46,8 +46,8 @@ async def produce_pynsq(port: int, topic: str, first: int, next_: int) -> None:
     ready = asyncio.Event()
     add = writer._on_connection_ready
 
-    def connected(connection: object) -> None:
-        add(connection)
+    def connected(conn: object) -> None:  # the name is pynsq's
+        add(conn)
         ready.set()
 
     writer._on_connection_ready = connected
