@@ -281,12 +281,12 @@ class TopicLog:
             return 0
         try:
             self.put_moved(found.source, found.places, found.size)
-            self.write(now, flags=KEYED | MOVED, key=found.key)
+            offset = self.write(now, flags=KEYED | MOVED, key=found.key)
         except BaseException:
             self.tail.abandoned()
             self.timetable.give_back(found)
             raise
-        self.timetable.moved(found)
+        self.timetable.moved(found, offset)
         return len(found)
 
     def relax(self) -> None:
@@ -415,8 +415,7 @@ class TopicLog:
         if work:
             work.step(lambda: through.append(True))
         self.timetable.flush(work)
-        if end == self.end:
-            self.timetable.settle(work)
+        self.timetable.settle(work, end)
         work.then(lambda: self._flushed_to(end))
         work.otherwise(lambda error: None if any(through) else self._flush_failed(error))
         if not work:
@@ -452,6 +451,7 @@ class TopicLog:
         self._keep_birth(work)
         work.step(rescue.copy)
         end = self.end
+        self.timetable.settle(work, end)
         work.then(rescue.adopt)
         work.otherwise(lambda _error: rescue.give_up())
         work.then(lambda: self._healed(end))
@@ -482,7 +482,7 @@ class TopicLog:
         if self._doomed:
             return self._unlink()
         work = self.held.work(self.last_time) or Work()
-        if (earliest := self.chain.kept_from(self._delete_to)) > self.birth.earliest:
+        if (earliest := self.chain.kept_from(self._deletable())) > self.birth.earliest:
             birth = self.birth._replace(earliest=earliest)
             reached: list[bool] = []  # what was held is safe
             work.step(lambda: reached.append(True))
@@ -490,6 +490,11 @@ class TopicLog:
             work.then(lambda: self._deleted(birth))
             work.otherwise(lambda error: self._not_deleted(birth, error) if reached else None)
         return work or None
+
+    def _deletable(self) -> int:
+        """Not what alone says that a deferred message was moved: it would be moved again."""
+        unsettled = self.timetable.unsettled_from
+        return self._delete_to if unsettled is None else min(self._delete_to, unsettled)
 
     def _deleted(self, birth: Birth) -> None:
         self.birth = birth

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from array import array
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -25,7 +26,6 @@ from penstock.log.timetable.run import Entry, Memory, Run, entry, pack
 from penstock.protocol.batch import HEADER, KEYED, MAX_BATCH, positions, put_records, seal, size_of
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Iterator, Sequence
 
     from typing_extensions import Buffer
@@ -124,7 +124,7 @@ class Bucket:
         self.unread = 0  # entries from here on are not in memory
         self.moved: bytearray | None = None  # by number, 1 for those that recovery found moved; until they were read
         self.out = 0  # handed out, neither moved nor given back
-        self.unsettled: list[array[int]] = []  # moved, which no note says yet
+        self.unsettled: list[tuple[int, array[int]]] = []  # offset of the batch, and what was moved: not noted yet
         self.not_before = 0  # when to try again what failed
         self.noted: tuple[bool, int] | None = None  # what stands about it in the agenda: to be split or not, and when
         self.flushing = False
@@ -257,10 +257,9 @@ class Bucket:
         found = self.memory.entries(limit) if self.memory else []
         number = self.unread
         while len(found) < limit and number < self.end and (block := self.chain.read(number, _LOOK)):
-            for place in positions(block.data, 0, len(block.data)):
+            for number, place in enumerate(positions(block.data, 0, len(block.data)), block.first):
                 if self.moved is None or not self.moved[number]:
                     found.append(entry(block.data, place))
-                number += 1
             number = block.next
         return sorted(found)[:limit]
 
@@ -326,15 +325,24 @@ class Bucket:
                 self.moved[number] = 1
         self.count = self.end - self.moved.count(1)
 
-    def note(self, work: Work, numbers: list[array[int]]) -> bool:
+    def take_unsettled(self, end: int) -> list[tuple[int, array[int]]]:
+        """What was moved to below this offset, and is to be noted."""
+        moved = [each for each in self.unsettled if each[0] < end]
+        self.unsettled = [each for each in self.unsettled if each[0] >= end]
+        return moved
+
+    def note(self, work: Work, moved: list[tuple[int, array[int]]]) -> bool:
         """Add a note that these are moved; True where the directory has to be flushed as well."""
-        return self.notes.add(work, pack(self.name.serial, sum(numbers[1:], numbers[0])))
+        numbers = array("I")
+        for _, more in moved:
+            numbers.extend(more)
+        return self.notes.add(work, pack(self.name.serial, numbers))
 
     @property
     def finished(self) -> bool:
         """All of it is in the topic's log, and nothing has to be kept: it may end."""
         rescuing = self.failed and self.flushing  # which would put the file back
-        return not (self.count or self.out or rescuing or self._damage_unsaved())
+        return not (self.count or self.out or self.unsettled or rescuing or self._damage_unsaved())
 
     def _damage_unsaved(self) -> bool:
         paths = {segment.path for segment in self.chain.segments}

@@ -9,7 +9,7 @@ from penstock.errors import log_error
 from penstock.log.timetable.bucket import Bucket, Home, Name, parse, unlink
 from penstock.log.timetable.notes import key_of
 from penstock.log.timetable.run import unpack
-from penstock.protocol.batch import MOVED
+from penstock.protocol.batch import MOVED, first_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,8 +89,8 @@ class Found:
         return bucket
 
 
-def moved_keys(headers: Iterable[bytes]) -> Iterator[bytes]:
-    """The keys of the batches that were moved into a log, of all that recovery found published under a key."""
-    for header in headers:
-        if int.from_bytes(header[32:36], "big") & MOVED:
-            yield key_of(header)
+def moved_keys(headers: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Offset and key of the batches that were moved into a log, of all that recovery found published under a key."""
+    for head in headers:
+        if int.from_bytes(head[32:36], "big") & MOVED:
+            yield first_at(head, 0), key_of(head)

@@ -78,12 +78,12 @@ class Timetable:
         # a process that was killed may have made the folder and ended buckets, and not have flushed that
         self._made = self._folder_dirty = self._directory_dirty = found.exists
         self._serial = found.serial
-        for key in moved_keys(keyed):
+        for offset, key in moved_keys(keyed):
             serial, numbers = unpack(key)
             self._serial = max(self._serial, serial)
             if bucket := self._buckets.get(serial):
                 bucket.mark_moved(numbers)
-                bucket.unsettled.append(numbers)
+                bucket.unsettled.append((offset, numbers))
                 self._unsettled[serial] = bucket
         for serial, bucket in self._buckets.items():
             self.count += bucket.count
@@ -165,13 +165,13 @@ class Timetable:
             self._agenda.add(bucket)
         return Slice(bucket, run)
 
-    def moved(self, slice_: Slice) -> None:
-        """It stands in the topic's log."""
+    def moved(self, slice_: Slice, offset: int) -> None:
+        """It stands in the topic's log, as the batch that begins with this offset."""
         bucket = slice_.bucket
         bucket.out -= len(slice_)
         bucket.count -= len(slice_)
         self.count -= len(slice_)
-        bucket.unsettled.append(slice_.numbers)
+        bucket.unsettled.append((offset, slice_.numbers))
         self._unsettled[bucket.name.serial] = bucket
 
     def give_back(self, slice_: Slice) -> None:
@@ -308,26 +308,29 @@ class Timetable:
     def _not_flushed(self, bucket: Bucket) -> None:
         self._agenda.add(bucket)
 
-    def settle(self, work: Work) -> None:
-        """Add notes of all that was moved so far, and the ends of what is moved wholly; one such work at a time.
+    @property
+    def unsettled_from(self) -> int | None:
+        """The offset of the first moved batch of which only the log knows: from there on it may not be deleted."""
+        return min((each[0] for bucket in self._unsettled.values() for each in bucket.unsettled), default=None)
 
-        To be run behind the flush of the log that holds the moved batches, and before its index marks are written.
+    def settle(self, work: Work, end: int) -> None:
+        """Add notes of what was moved below `end`, and the ends of what is moved wholly; one such work at a time.
+
+        To be run behind the flush of the log up to `end`, and before its index marks are written.
         """
         ended = []
         flush_directory = self._directory_dirty
         for serial, bucket in list(self._unsettled.items()):
-            numbers, bucket.unsettled = bucket.unsettled, []
-            del self._unsettled[serial]
+            moved = bucket.take_unsettled(end)
             if bucket.finished:
                 self._end(bucket)
                 ended.append(bucket)
                 work.step(bucket.unlink_first)
-            elif numbers:
-                flush_directory |= bucket.note(work, numbers)
-            elif not bucket.count:
-                self._unsettled[serial] = bucket
-                continue
-            work.otherwise(lambda _error, bucket=bucket, numbers=numbers: self._not_settled(bucket, numbers))  # type: ignore[misc]
+            elif moved:
+                flush_directory |= bucket.note(work, moved)
+            if (bucket.count and not bucket.unsettled) or bucket.state is State.GONE:
+                del self._unsettled[serial]
+            work.otherwise(lambda _error, bucket=bucket, moved=moved: self._not_settled(bucket, moved))  # type: ignore[misc]
         if ended or flush_directory:
             work.step(lambda: self.disk.files.flush_directory(self.directory))
             work.then(self._directory_flushed)
@@ -337,8 +340,8 @@ class Timetable:
     def _directory_flushed(self) -> None:
         self._directory_dirty = False
 
-    def _not_settled(self, bucket: Bucket, numbers: list[array[int]]) -> None:
-        bucket.unsettled = numbers + bucket.unsettled
+    def _not_settled(self, bucket: Bucket, moved: list[tuple[int, array[int]]]) -> None:
+        bucket.unsettled = moved + bucket.unsettled
         self._unsettled[bucket.name.serial] = bucket
 
     def _end(self, bucket: Bucket) -> None:

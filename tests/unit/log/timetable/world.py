@@ -127,10 +127,11 @@ class World:
         return slice_
 
     def append(self, slice_: Slice) -> None:
+        offset = self.log.first
         moved = self.log.append(slice_, self.now, self.step)
         assert all(due <= self.now for due in moved.dues)
         assert moved.dues == [self.due.get(body, due) for body, due in zip(moved.bodies, moved.dues, strict=True)]
-        self.timetable.moved(slice_)
+        self.timetable.moved(slice_, offset)
 
     def move(self, max_bytes: int = 600) -> int:
         """Prepare and append all that is due."""
@@ -153,7 +154,7 @@ class World:
         self.timetable.flush(work)
         work.step(lambda: self._log_flushed(log))
         if mark:
-            self.timetable.settle(work)
+            self.timetable.settle(work, self.log.first)
         work.run()
         if work.error is None:
             self.sure_at.update((body, self.step) for body in sure)
