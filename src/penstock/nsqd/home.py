@@ -214,6 +214,11 @@ class Home:
     def flush_due(self) -> bool:
         return self.log.flush_due or bool(self._deferred)
 
+    @property
+    def work_due(self) -> bool:
+        """There is more to do for a thread, now that one came back."""
+        return self.flush_due or (isinstance(self.log, TopicLog) and self.log.delete_due)
+
     def flush_work(self) -> Work | None:
         """What a thread has to do for the log and its timetable; what waits for it is answered by `flushed`."""
         return None if isinstance(self.log, MemoryLog) else self.log.work()

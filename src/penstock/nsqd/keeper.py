@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from penstock.nsqd.options import Options
 
 TURN: Final = 100  # quiet topics that are looked at each time
-FEW: Final = 64  # unfinished messages that do not keep a segment
+FEW: Final = 64  # unfinished messages that do not keep a segment,
+SHARE: Final = 8  # where they are no more than one in so many
 MANY: Final = 100_000  # unfinished messages of a topic among which nobody looks for few
 _NOTHING: Final = Limits(0, 0)
 
@@ -55,9 +56,11 @@ class Keeper:
 
     def _look_at(self, home: Home, wall: int) -> bool:
         log = home.log
-        if isinstance(log, MemoryLog) or len(log.chain.segments) < 2:
+        if isinstance(log, MemoryLog):
             return False
         self._forget_finished(home, log)
+        if len(log.chain.segments) < 2:
+            return False
         below = expired(Kept(log, home.topic.low_water, self._limits), wall)
         below = max(below, self._release(home, log, below, wall))
         if below <= log.earliest:
@@ -105,7 +108,7 @@ class Keeper:
         offsets = {
             offset for channel in channels for offset, *_ in channel.unfinished.slots.messages(log.earliest, stop)
         }
-        if len(offsets) > FEW:
+        if len(offsets) > min(FEW, (stop - first) // SHARE):
             return below
         try:
             log.hold(offsets, wall)

@@ -279,7 +279,7 @@ class Node:
             return
         if self._refused.pop(home, None) is not None:
             self.logger.info("TOPIC(%s): healed, it takes messages again", home.topic.name)
-        if home.flush_due:
+        if home.work_due:
             self.flush(home)
 
     def _yield_room(self) -> None:

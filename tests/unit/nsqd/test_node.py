@@ -1,0 +1,278 @@
+"""What users ask of a node, and what is there after it was killed, restarted, or met a failing disk."""
+
+from __future__ import annotations
+
+import errno
+import json
+
+import pytest
+
+from penstock.errors import Refused
+from penstock.log.files import read_whole, replace
+from tests.kit import FailingFiles, MemoryFiles
+from tests.unit.nsqd.world import PATH, S, Ticket, World
+
+
+def test_what_was_published_before_a_channel_came_is_for_the_first_one() -> None:
+    # given messages, then a channel, then another
+    world = World()
+    world.publish("t", b"a", b"b")
+    _, _, first = world.consume("t", "c")
+    _, _, second = world.consume("t", "d")
+    world.publish("t", b"c")
+    # then the first gets all, the second what came later
+    assert first.offsets == [0, 1, 2]
+    assert second.offsets == [2]
+
+
+@pytest.mark.parametrize("end", [World.kill, World.restart])
+def test_topics_channels_and_their_pauses_are_as_they_were(end: object) -> None:
+    # given topics and channels, some paused, some deleted
+    world = World()
+    for topic in ("t", "u", "v"):
+        for channel in ("c", "d"):
+            world.channel(topic, channel)
+    world.node.pause_channel(world.channel("t", "c"), True)
+    world.node.pause_topic(world.home("u"), True)
+    world.node.delete_channel(world.home("u"), "d")
+    world.node.delete_topic(world.home("v"))
+    # when the process ends, in whatever way
+    end(world)  # type: ignore[operator]
+    # then the next one has the same
+    assert sorted(world.node.homes) == ["t", "u"]
+    assert {name: sorted(home.topic.channels) for name, home in world.node.homes.items()} == {
+        "t": ["c", "d"],
+        "u": ["c"],
+    }
+    assert world.channel("t", "c").paused
+    assert not world.channel("t", "d").paused
+    assert world.home("u").topic.paused
+
+
+def test_what_waited_for_a_first_channel_still_waits_after_a_kill() -> None:
+    world = World()
+    world.publish("t", b"a", b"b")
+    world.kill()
+    assert world.home("t").topic.depth == 2
+    assert world.consume("t", "c")[2].offsets == [0, 1]
+
+
+def test_finishes_are_remembered_by_the_next_process() -> None:
+    # given three messages of which two are finished, and a tick
+    world = World()
+    channel, consumer, hand = world.consume("t", "c")
+    world.publish("t", b"a", b"b", b"c")
+    world.finish("t", channel, consumer, hand.offsets[:2])
+    world.tick()
+    # when it is killed, then only the third comes again
+    world.kill()
+    assert world.consume("t", "c")[2].offsets == [2]
+
+
+def test_an_ephemeral_channel_that_was_the_only_one_took_its_messages_with_it() -> None:
+    # given a topic that only an ephemeral channel ever read
+    world = World()
+    _, _, hand = world.consume("t", "tail#ephemeral")
+    world.publish("t", b"a", b"b")
+    assert hand.offsets == [0, 1]
+    # when the process is killed, then nothing waits for a channel to come, and R stands
+    world.kill()
+    assert world.home("t").topic.depth == 0
+    world.publish("t", b"c")
+    world.kill()
+    assert world.home("t").topic.depth == 1
+
+
+def test_the_consumers_of_what_is_deleted_are_sent_away() -> None:
+    world = World()
+    _, _, one = world.consume("t", "c")
+    _, _, two = world.consume("t", "d")
+    world.node.delete_channel(world.home("t"), "c")
+    assert (one.ended, two.ended) == (True, False)
+    world.node.delete_topic(world.home("t"))
+    assert two.ended
+    assert not world.node.memories
+    assert not world.node.home_of
+
+
+def test_an_ephemeral_topic_goes_with_its_last_channel() -> None:
+    world = World()
+    world.consume("t#ephemeral", "c")
+    world.node.delete_channel(world.home("t#ephemeral"), "c")
+    assert not world.node.homes
+
+
+def test_who_publishes_to_a_topic_that_is_deleted_gets_an_answer() -> None:
+    # given one whose publish is written, and one whose publish waits for a flush
+    world = World(sync_every=1)
+    flushed = world.publish("t", b"a")
+    world.work()
+    waiting = world.publish("t", b"b")
+    assert (flushed.answers, waiting.answers) == ([None], [])
+    # when the topic is deleted, then the second one is told that it failed
+    world.node.delete_topic(world.home("t"))
+    assert isinstance(waiting.answers[0], Refused)
+    # and what threads still had to do with it harms nobody
+    world.work()
+    assert world.node.refused is None
+    assert world.publish("t", b"c").answers == []
+    world.work()
+    assert world.home("t").log.end == 1
+
+
+def test_a_deleted_topic_and_its_files_stay_gone() -> None:
+    world = World()
+    world.publish("t", b"a")
+    world.node.delete_topic(world.home("t"))
+    world.kill()
+    world.work()
+    assert not world.node.homes
+    assert list(world.files.list(f"{PATH}/topics")) == []
+
+
+def test_a_topic_whose_folder_is_gone_is_made_again_with_its_channels() -> None:
+    # given a topic with a paused channel, and somebody who removes its folder
+    world = World()
+    world.node.pause_channel(world.channel("t", "c"), True)
+    world.publish("t", b"a")
+    folder = world.log("t").directory
+    world.node.data_path.abandon()
+    for name, _ in list(world.files.list(folder)):
+        world.files.unlink(f"{folder}/{name}")
+    world.files.remove_directory(folder)
+    # when nsqd starts, then the topic is there, empty, and so is the channel, paused
+    world.start()
+    assert world.home("t").log.end == 0
+    assert world.channel("t", "c").paused
+    assert any("its log is gone" in line for line in world.lines)
+
+
+def test_an_emptied_topic_and_channel_stay_empty() -> None:
+    world = World()
+    world.publish("t", b"a")
+    world.node.empty_topic(world.home("t"))
+    channel = world.channel("t", "c")
+    world.publish("t", b"b")
+    world.node.empty_channel(channel)
+    world.publish("t", b"c")
+    assert world.home("t").topic.depth_of(channel) == 1
+    world.kill()
+    assert world.consume("t", "c")[2].offsets == [2]
+
+
+def test_a_topic_that_nothing_happens_to_costs_a_tick_nothing() -> None:
+    # given topics with channels, written down and flushed
+    world = World()
+    for number in range(20):
+        world.channel(f"t{number}", "c")
+    for _ in range(4):
+        world.tick()
+    # then nobody looks at them any more
+    assert not world.node._awake
+    # until something happens to one
+    world.publish("t7", b"a")
+    assert [home.topic.name for home in world.node._awake] == ["t7"]
+
+
+def test_a_failed_flush_refuses_one_topic_and_heals() -> None:
+    # given two topics, and a flush that fails for one
+    memory = MemoryFiles()
+    memory.make_directory(PATH)
+    files = FailingFiles(memory)
+    world = World(files, sync_every=1)
+    for topic in ("good", "bad"):
+        world.publish(topic, b"a")
+    world.work()
+    files.fail(errno.EIO, on="flush", path="*bad@*/*.log")
+    waiting = world.publish("bad", b"b")
+    good = world.publish("good", b"b")
+    world.work()
+    # then who waited is told, and /ping says so although the other one is well
+    assert good.answers == [None]
+    assert waiting.answers[0] is not None
+    assert world.node.refused is not None
+    # when time passes, then it heals
+    world.tick()
+    assert world.node.refused is None
+    after = world.publish("bad", b"c")
+    world.work()
+    assert after.answers == [None]
+
+
+def test_sync_every_0_flushes_by_time_only() -> None:
+    world = World(sync_every=0)
+    world.publish("t", b"a")
+    world.work()  # the first flush makes the topic's files last
+    for _ in range(10):
+        world.publish("t", b"a")
+    assert not world.works
+    world.tick()
+    assert world.log("t").flushed == 11
+
+
+# --- nsqd.dat
+
+
+def test_nsqd_dat_is_the_original_s() -> None:
+    world = World()
+    world.node.pause_channel(world.channel("t", "c"), True)
+    world.channel("t", "d#ephemeral")
+    world.channel("u#ephemeral", "c")
+    world.tick()
+    data = json.loads(read_whole(world.files, f"{PATH}/nsqd.dat"))
+    assert data["topics"] == [{"name": "t", "paused": False, "channels": [{"name": "c", "paused": True}]}]
+    assert data["version"] == "1.3.0"
+
+
+def test_an_nsqd_dat_of_somebody_else_is_merged() -> None:
+    # given a node, and an nsqd.dat that somebody wrote for it
+    world = World()
+    world.channel("t", "c")
+    world.restart()
+    foreign = {"topics": [{"name": "t", "paused": True, "channels": [{"name": "new", "paused": True}]}, {"name": "u"}]}
+    replace(world.files, f"{PATH}/nsqd.dat", json.dumps(foreign).encode())
+    # when it starts, then it has both
+    world.kill()
+    assert sorted(world.node.homes) == ["t", "u"]
+    assert sorted(world.home("t").topic.channels) == ["c", "new"]
+    assert world.home("t").topic.paused
+    assert world.channel("t", "new").paused
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"topics":3}', b'{"topics":[3]}', b'{"topics":[{"x":1}]}'])
+def test_an_nsqd_dat_that_is_none_is_passed_over(data: bytes) -> None:
+    world = World()
+    world.channel("t", "c")
+    world.restart()
+    replace(world.files, f"{PATH}/nsqd.dat", data)
+    world.kill()
+    assert sorted(world.node.homes) == ["t"]
+
+
+# --- deferred
+
+
+def test_a_deferred_message_is_delivered_when_it_is_due_and_not_before() -> None:
+    world = World()
+    _, _, hand = world.consume("t", "c")
+    ticket = Ticket()
+    world.node.defer(world.home("t"), [b"later"], 10 * S, ticket)
+    assert ticket.answers == [None]
+    world.tick(9.9)
+    assert hand.offsets == []
+    assert world.home("t").log.deferred_count == 1
+    world.tick(0.11)
+    assert hand.offsets == [0]
+
+
+def test_a_deferred_message_keeps_its_delay_over_a_kill() -> None:
+    world = World()
+    world.channel("t", "c")
+    world.node.defer(world.home("t"), [b"later"], 10 * S, Ticket())
+    world.tick(5)
+    world.kill()
+    _, _, hand = world.consume("t", "c")
+    world.tick(4.9)
+    assert hand.offsets == []
+    world.tick(0.11)
+    assert hand.offsets == [0]
