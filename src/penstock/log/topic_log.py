@@ -59,7 +59,7 @@ class TopicLog:
     """The durable log of one incarnation of a topic."""
 
     __slots__ = (
-        "_birth_dirty", "_birth_unsure", "_delete_first", "_delete_to", "_doomed", "_flushed", "_holes",
+        "_birth_dirty", "_birth_unsure", "_deferred", "_delete_first", "_delete_to", "_doomed", "_flushed", "_holes",
         "_work", "birth", "chain", "directory", "disk", "end", "held", "keyed", "last_time", "options", "refused",
         "tail", "timetable",
     )  # fmt: skip
@@ -78,6 +78,7 @@ class TopicLog:
         self.timetable = Timetable(disk, directory, birth.seed)
         self.keyed: list[bytes] = []  # headers that recovery found of batches published under a key
         self._flushed = self.end
+        self._deferred = 0  # messages, since the last flush began
         self._birth_dirty = False  # topic.json is to be flushed soon
         self._birth_unsure = False  # or with the next flush: the last process may not have come to that
         self._delete_to = 0  # what lies wholly below may go
@@ -264,6 +265,7 @@ class TopicLog:
         """Keep the bodies in the timetable until `due` (wall ns): one batch, all or nothing."""
         self._check(0)
         self.timetable.put(bodies, due, now, key=key)
+        self._deferred += len(bodies)
 
     @property
     def deferred_count(self) -> int:
@@ -385,8 +387,8 @@ class TopicLog:
 
     @property
     def flush_due(self) -> bool:
-        waiting = self.end - self._flushed + (self.timetable.count if self.timetable.dirty else 0)
-        return waiting >= self.options.sync_every or self._birth_dirty
+        waiting = self.end - self._flushed + self._deferred
+        return 0 < self.options.sync_every <= waiting or self._birth_dirty
 
     def work(self) -> Work | None:
         """What a thread has to do now: heal, delete, or flush all that is not flushed. None while one is under way."""
@@ -414,6 +416,7 @@ class TopicLog:
         through = [not work]  # what fails behind here is the timetable's, and the log is on the device
         if work:
             work.step(lambda: through.append(True))
+        self._deferred = 0
         self.timetable.flush(work)
         self.timetable.settle(work, end)
         work.then(lambda: self._flushed_to(end))
@@ -476,6 +479,16 @@ class TopicLog:
     def delete_below(self, offset: int) -> None:
         """Let the segments wholly below `offset` go, with the next turns of `work`; until then they are read."""
         self._delete_to = max(self._delete_to, offset)
+
+    @property
+    def deleting_below(self) -> int:
+        """What lies wholly below is gone, or goes with the next work."""
+        return self._delete_to
+
+    @property
+    def delete_due(self) -> bool:
+        """Something is to go, with the next turns of `work`."""
+        return bool(self._doomed) or self.chain.kept_from(self._deletable()) > self.birth.earliest
 
     def _delete(self) -> Work | None:
         """First what was held is safe, then it is written that the rest is gone; then nobody reads it, and it goes."""
