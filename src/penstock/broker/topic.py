@@ -11,12 +11,15 @@ begins at R.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final
 
 from penstock.broker.channel import Channel
 
 if TYPE_CHECKING:
     from penstock.broker.channel import Surroundings
+
+_ABOVE: Final = 1 << 64  # any offset
 
 
 class Topic:
@@ -103,6 +106,11 @@ class Topic:
         """How many messages `[first, next_)` holds."""
         missing = sum(max(0, min(next_, end) - max(first, begin)) for begin, end in self.holes)
         return max(0, next_ - first - missing)
+
+    def holds(self, offset: int) -> bool:
+        """It lies in no hole."""
+        at = bisect_right(self.holes, (offset, _ABOVE)) - 1
+        return at < 0 or offset >= self.holes[at][1]
 
     @property
     def depth(self) -> int:

@@ -13,7 +13,7 @@ from penstock.broker.slots import IN_FLIGHT as TAKEN
 from penstock.log.entries import IN_FLIGHT, READY, Page, Progress, pack_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from penstock.broker.channel import Channel
     from penstock.log.entries import Entry
@@ -42,11 +42,13 @@ class Memory:
         self._pages.clear()
         self._channel.unfinished.slots.changed()
 
-    def restore(self, state: ChannelState) -> None:
-        """The channel as the journal left it: what was in flight is ready again."""
+    def restore(self, state: ChannelState, is_there: Callable[[int], bool]) -> None:
+        """The channel as the journal left it: what was in flight is ready again, and what was lost is forgotten."""
         channel = self._channel
         for offset, attempts, due in state.unfinished:
             self._pages.add(offset >> PAGE_BITS)
+            if not is_there(offset):
+                continue
             ready_at = None if due in (IN_FLIGHT, READY) else self._clock.now + due * _MS - self._clock.wall
             channel.unfinished.put(offset, attempts, ready_at)
         channel.unfinished.slots.changed()

@@ -61,7 +61,7 @@ def _restore_topic(node: Node, number: int, state: TopicState, log: TopicLog, al
         channel.cursor = min(max(channel_state.cursor, log.earliest), log.end)
         channel.paused = channel_state.paused
         node.home_of[channel] = home
-        node.scribe.watch(channel, channel_number).restore(channel_state)
+        node.scribe.watch(channel, channel_number).restore(channel_state, topic.holds)
         channel.tick(node.clock.now)
     node.homes[state.name] = home
     if state.following and not topic.channels:  # they were ephemeral: R stands from now on

@@ -65,6 +65,7 @@ def test_holes_count_as_nothing_however_they_lie() -> None:
     assert topic.count(0, 100) == 60
     assert topic.count(35, 55) == 10
     assert topic.count(12, 18) == 0
+    assert [offset for offset in range(60) if topic.holds(offset)] == [*range(10), *range(40, 50)]
 
 
 def test_an_ephemeral_channel_keeps_the_newest_and_needs_nothing_kept() -> None:
