@@ -71,6 +71,11 @@ class Client:
             raise AssertionError(f"a message was expected, not {data!r}")
         return _message(data)
 
+    def taken(self) -> list[Message]:
+        """Messages that came while an answer was waited for."""
+        messages, self.messages = self.messages, []
+        return messages
+
     def ask(self, line: str, body: bytes | None = None) -> bytes:
         """Send a command and wait for its answer."""
         self.send(line.encode() + b"\n" + (b"" if body is None else struct.pack(">I", len(body)) + body))
