@@ -64,6 +64,10 @@ class ImportFailed(PenstockError):
     """An original NSQ folder could not be converted, or a data path not be written as one."""
 
 
+class BenchFailed(PenstockError):
+    """The server under a load answered with an error or went away: there is no figure."""
+
+
 class ClientError(PenstockError):
     """What a client did wrong, in NSQ's words: `answer` goes over the wire, and a fatal one ends the connection."""
 

@@ -20,12 +20,13 @@ MAY_KNOW = {
     "log": {"protocol"},
     "broker": {"protocol"},
     "client": {"protocol"},
+    "bench": {"protocol"},
     "http": set(),
     "options": set(),
     "nsqd": {"protocol", "log", "broker", "http", "options"},
     "nsqlookupd": {"protocol", "http", "options"},
     "spark": {"protocol", "client"},
-    "cli": {"protocol", "log", "broker", "client", "http", "options", "nsqd", "nsqlookupd", "spark"},
+    "cli": {"protocol", "log", "broker", "bench", "client", "http", "options", "nsqd", "nsqlookupd", "spark"},
 }
 
 
