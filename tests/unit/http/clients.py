@@ -7,12 +7,11 @@ import io
 from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from penstock.http import Request, Response, Routes, Server, text
+from penstock.http import Handler, Request, Response, Routes, Server, text
 from penstock.http.connection import Connection
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Awaitable, Callable
 
 NOON = 1_767_355_445.0  # Fri, 02 Jan 2026 12:04:05 GMT
 
@@ -39,6 +38,7 @@ class Wire(asyncio.Transport):
     def __init__(self, *, peer: object = ("127.0.0.1", 5555), can_end: bool = True) -> None:
         super().__init__({"peername": peer})
         self.sent = bytearray()
+        self.writes = 0
         self.unsent = 0
         self.slow = False
         self.reading = True
@@ -51,6 +51,7 @@ class Wire(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         self.sent += data
+        self.writes += 1
         if self.slow:
             full = self.unsent > 0
             self.unsent += len(data)
@@ -178,7 +179,7 @@ def echoing(max_body: int = 1 << 20) -> Routes:
     return routes
 
 
-def one(handler: Callable[[Request], Response | Awaitable[Response]]) -> Routes:
+def one(handler: Handler) -> Routes:
     """GET / and POST / with this handler."""
     routes = Routes()
     routes.add("GET", "/", handler)
