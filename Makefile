@@ -30,7 +30,7 @@ fuzz: compiled ## the property tests with random data, EXAMPLES=1000 each
 bench: compiled ## how fast it is, beside what this machine can do
 	$(BIN)/python -m bench
 
-demo: compiled ## see it work
+demo: compiled ## see it work: an nsqd is killed under load, and nothing is lost
 	$(BIN)/python -m penstock.cli.demo
 
 docs: .venv/ready ## the pages of docs/ that are made from the code

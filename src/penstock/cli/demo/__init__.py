@@ -1,0 +1,1 @@
+"""What `make demo` shows: an nsqd that is killed under load and loses nothing."""
