@@ -48,6 +48,7 @@ def _replay(node: Node) -> tuple[NodeState, set[str]]:
 def _restore_topic(node: Node, number: int, state: TopicState, log: TopicLog, all_: NodeState) -> None:
     home = node.home(state.name, log, log.end if state.following else min(max(state.routed, log.earliest), log.end))
     home.number = number
+    home.stands_since = state.routed_at
     topic = home.topic
     topic.paused = state.paused
     for hole in log.holes(log.earliest, log.end):
@@ -75,7 +76,9 @@ def _settle(node: Node, log: TopicLog, *, known: bool) -> None:
         node.run(node.data_path.delete(log), lambda: None)
         return
     node.logger.warn("TOPIC(%s): found, and not in the journal; taken up without channels", log.birth.name)
-    node.homes[log.birth.name] = node.register(log, log.earliest)
+    node.homes[log.birth.name] = home = node.register(log, log.earliest)
+    for hole in log.holes(log.earliest, log.end):
+        home.topic.add_hole(hole.first, hole.next)
 
 
 def _make_again(node: Node, number: int, state: TopicState, all_: NodeState) -> None:
