@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from penstock.broker.consumer import UNSENT
 from penstock.broker.slots import IN_FLIGHT
 from penstock.broker.unfinished import GRAIN, Unfinished
+from penstock.protocol.batch import moved_before
 from penstock.protocol.frames import Messages
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ class Channel:
     """One channel of a topic. Its topic moves `limit` (R) and pumps it."""
 
     __slots__ = (
-        "_again", "_blocks", "_holders", "_messages", "_random", "_set_alarm", "_waiting", "alarm", "consumers",
-        "cursor", "ephemeral", "limit", "name", "paused", "requeue_count", "since", "skipped", "started",
+        "_again", "_blocks", "_holders", "_messages", "_others", "_random", "_set_alarm", "_waiting", "alarm",
+        "consumers", "cursor", "ephemeral", "limit", "name", "paused", "requeue_count", "since", "skipped", "started",
         "timeout_count", "unfinished",
     )  # fmt: skip
 
@@ -59,7 +60,7 @@ class Channel:
         self.ephemeral = name.endswith("#ephemeral")
         self.cursor = cursor  # the next offset that was never handed out
         self.limit = cursor  # R: nothing from there on is handed out
-        self.since = since  # wall ns of creation or the last emptying: what was deferred before is not for it
+        self.since = since  # wall ns: what was published before and deferred is not for it
         self.paused = False
         self.unfinished = Unfinished()
         self.consumers: deque[Consumer] = deque()
@@ -70,6 +71,7 @@ class Channel:
         self._waiting: deque[Consumer] = deque()  # those that may be able to take something
         self._holders: list[int] = []  # numbers that are free again
         self._messages: Messages | None = None  # the block at the cursor
+        self._others: deque[int] = deque()  # offsets in it that are not for this channel
         self._again = False  # what is ready again has the next turn
         self.alarm = NEVER  # when it wants `tick`
         self._blocks = surroundings.blocks
@@ -197,7 +199,8 @@ class Channel:
         if consumer.sample_rate:
             return self._sample(consumer, messages, now)
         first = self.cursor
-        frames, given = messages.new(first, min(count, self.limit - first), UNSENT - consumer.sink.unsent)
+        stop = min(self.limit, self._others[0]) if self._others else self.limit
+        frames, given = messages.new(first, min(count, stop - first), UNSENT - consumer.sink.unsent)
         self.cursor += given
         self.unfinished.take(first, given, consumer.holder, now, consumer.message_timeout)
         self._wake_at(now + consumer.message_timeout)
@@ -206,16 +209,23 @@ class Channel:
         return True
 
     def _at_cursor(self) -> Messages | None:
-        """The block that holds the message at the cursor; holes are stepped over. None where there is none to give."""
+        """The block that holds the message at the cursor; what is not for this channel, and holes, are stepped over.
+
+        None where there is none to give.
+        """
         while self.cursor < self.limit:
             messages = self._messages
             if messages is not None and messages.first <= self.cursor < messages.next:
-                return messages
+                if not self._others or self._others[0] > self.cursor:
+                    return messages
+                self.cursor += self._others.popleft() == self.cursor
+                continue
             block = self._blocks(self.cursor)
             if block is None:
                 return None
             self.cursor = min(max(self.cursor, block.first), self.limit)
             self._messages = Messages(block.first, block.data)
+            self._others = deque(moved_before(block.data, block.first, self.since))
         self._messages = None
         return None
 

@@ -12,7 +12,7 @@ from penstock.log.chain import Hole
 from penstock.log.segment import Block
 from penstock.log.tail import PAYLOAD
 from penstock.log.topic_log import BLOCK
-from penstock.protocol.batch import HEADER, RECORD, header, put_framed, put_records, seal, size_of
+from penstock.protocol.batch import HEADER, MOVED, RECORD, header, put_framed, put_records, seal, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +138,7 @@ class MemoryLog:
             _, _, timestamp, body = heapq.heappop(self._deferred)
             self.put([body], timestamp)
             moved += 1
-        self.write(now)
+        self.write(now, flags=MOVED)
         return moved
 
     @property

@@ -55,7 +55,7 @@ class Home:
 
     __slots__ = (
         "_clock", "_deferred", "_run", "_seen", "_tickets", "_waiting", "_warm_at", "_warming", "log", "number",
-        "put_bytes", "put_count", "topic",
+        "put_bytes", "put_count", "stands_since", "topic",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +72,7 @@ class Home:
     ) -> None:
         self.log = log
         self.number = -1  # in the journal
+        self.stands_since = 0  # wall ns: what is published after that waits for a channel, while R stands
         surroundings = Surroundings(self._block, set_alarm, random)
         self.topic = Topic(name, routed=routed, committed=log.committed, bound=bound, surroundings=surroundings)
         self._clock = clock

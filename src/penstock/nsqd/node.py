@@ -105,10 +105,9 @@ class Node:
     def register(self, log: TopicLog, routed: int) -> Home:
         """A home for a log that the journal did not know, R at `routed`."""
         number, name = self.scribe.topic_number(), log.birth.name
-        created = e.TopicCreated(number, name, log.birth.incarnation)
-        self.scribe.order(created, e.Routed(number, routed, False, self.clock.wall))
         home = self.home(name, log, routed)
         home.number = number
+        self._order_routed(home, e.TopicCreated(number, name, log.birth.incarnation), follows=False)
         return home
 
     def home(self, name: str, log: TopicLog | MemoryLog, routed: int) -> Home:
@@ -129,12 +128,13 @@ class Node:
         if channel is not None:
             return channel
         durable = home.number >= 0 and not name.endswith("#ephemeral")
+        since = self.clock.wall if home.topic.follows else home.stands_since
         entries: list[e.Entry] = []
         if durable:
             number = self.scribe.channel_number()
-            entries.append(e.ChannelCreated(number, home.number, name, home.topic.routed, self.clock.wall))
+            entries.append(e.ChannelCreated(number, home.number, name, home.topic.routed, since))
         self._order_routed(home, *entries, follows=not home.topic.paused)
-        channel = home.topic.add_channel(name, self.clock.wall)
+        channel = home.topic.add_channel(name, since)
         self.home_of[channel] = home
         if durable:
             self.scribe.watch(channel, number)
@@ -145,9 +145,11 @@ class Node:
         return channel
 
     def _order_routed(self, home: Home, *entries: e.Entry, follows: bool) -> None:
-        """The entries, and whether R stands behind them; nothing for an ephemeral topic."""
+        """The entries, and whether R goes on behind them; an ephemeral topic is not written down."""
+        when = self.clock.wall if home.topic.follows or follows else home.stands_since
         if home.number >= 0:
-            self.scribe.order(*entries, e.Routed(home.number, home.topic.routed, follows, self.clock.wall))
+            self.scribe.order(*entries, e.Routed(home.number, home.topic.routed, follows, when))
+        home.stands_since = when
 
     def delete_channel(self, home: Home, name: str) -> None:
         """Its consumers go with it."""
@@ -216,8 +218,8 @@ class Node:
         if home.number >= 0:
             packed = e.pack_holes([Hole(topic.routed, topic.committed, "emptied")])
             hole = e.Holes(home.number, topic.routed, topic.committed, packed)
-            routed = e.Routed(home.number, topic.committed, topic.follows, self.clock.wall)
-            self.scribe.order(hole, routed)
+            self.scribe.order(hole, e.Routed(home.number, topic.committed, topic.follows, self.clock.wall))
+        home.stands_since = self.clock.wall
         home.log.add_hole(Hole(*topic.empty(), "emptied"))
         self.wake(home)
 

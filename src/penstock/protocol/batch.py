@@ -547,6 +547,36 @@ def positions(data: Buffer, at: cython.Py_ssize_t, end: cython.Py_ssize_t) -> ar
     return found
 
 
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def moved_before(data: Buffer, first: cython.ulonglong, time: cython.ulonglong) -> list[int]:
+    """The offsets of messages that were deferred, and published before `time`, in whole and good batches.
+
+    `first` is the offset of the first record.
+    """
+    view: cython.const_uchar[::1] = data
+    at: cython.Py_ssize_t = 0
+    stop: cython.Py_ssize_t
+    found: list[int] = []
+    while at < len(view):
+        stop = at + _length(view, at)
+        if stop <= at or stop > len(view):
+            raise CorruptLog("a batch is not what its header says")
+        if not _u32(view, at + 32) & 2:
+            first += _u32(view, at + 20)
+            at = stop
+            continue
+        at += 40 + _u32(view, at + 36)
+        while stop - at >= 30:
+            if _u64(view, at + 4) < time:
+                found.append(first)
+            first += 1
+            at += 4 + _u32(view, at)
+        if at != stop:
+            raise CorruptLog("a record is not what its size says")
+    return found
+
+
 def records(data: Buffer, at: int = 0, end: int | None = None) -> Iterator[Record]:
     """The records of the whole and good batches that fill `[at, end)`: for tools and tests, a Python object each."""
     whole = memoryview(data)

@@ -276,3 +276,49 @@ def test_a_deferred_message_keeps_its_delay_over_a_kill() -> None:
     assert hand.offsets == []
     world.tick(0.11)
     assert hand.offsets == [0]
+
+
+def test_a_deferred_message_is_for_the_channels_that_were_there_when_it_was_published() -> None:
+    # given a deferred message, one that is not, and a channel that is made before both are due
+    world = World()
+    _, _, first = world.consume("t", "first")
+    world.node.defer(world.home("t"), [b"later"], 10 * S, Ticket())
+    world.tick(1)
+    _, _, second = world.consume("t", "second")
+    emptied, _, third = world.consume("t", "first")
+    world.publish("t", b"now")
+    # when it is due, then the new channel is passed over, and goes on behind it
+    world.tick(10)
+    world.tick(0.01)  # one that was read from the disk meanwhile
+    world.publish("t", b"next")
+    assert sorted(first.offsets + third.offsets) == [0, 1, 2]
+    assert second.offsets == [0, 2]
+    # and a channel that is emptied meanwhile does not get it either
+    world.node.defer(world.home("t"), [b"later"], 10 * S, Ticket())
+    world.tick(1)
+    world.node.empty_channel(emptied)
+    world.tick(10)
+    world.tick(0.01)  # one that was read from the disk meanwhile
+    assert 3 not in first.offsets + third.offsets
+    assert second.offsets == [0, 2, 3]
+
+
+def test_a_deferred_message_of_a_topic_without_channels_is_for_the_first_one() -> None:
+    # given a message deferred before there is a channel, and a kill
+    world = World()
+    world.node.topic("t")
+    world.tick(1)
+    world.node.defer(world.home("t"), [b"later"], 10 * S, Ticket())
+    world.tick(1)
+    world.kill()
+    # when channels come, and then it is due
+    _, _, first = world.consume("t", "first")
+    world.tick(1)
+    _, _, second = world.consume("t", "second")
+    world.kill()
+    _, _, first = world.consume("t", "first")
+    _, _, second = world.consume("t", "second")
+    world.tick(10)
+    world.tick(0.01)  # one that was read from the disk meanwhile
+    # then it is for the first one only
+    assert (first.offsets, second.offsets) == ([0], [])

@@ -31,7 +31,6 @@ class TopicQueues:
         self._report = report
         self._routed = log.committed if state.following else min(state.routed, log.committed)
         self._follows = state.following and bool(self._channels)
-        self._oldest = min((channel.since for channel in self._channels), default=0)
         for channel in channels:
             if is_ephemeral(channel.name):
                 self._note(f"{channel.name} is ephemeral: left out")
@@ -109,9 +108,7 @@ class TopicQueues:
 
     def _gets(self, channel: ChannelState, published: int) -> bool:
         """Whether the message is for this channel: it was there, or was the first to come."""
-        if self._oldest <= published:
-            return channel.since <= published
-        return published < self._state.routed_at and channel.since <= self._state.routed_at
+        return channel.since <= published
 
     def _count_deferred(self) -> None:
         count = nobodys = 0
