@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from penstock.broker.blocks import Blocks
     from penstock.broker.consumer import Consumer
 
-SLICE: Final = 64  # messages that one consumer is given before the next has its turn
+SLICE: Final = 64  # messages that one consumer is given before the next has its turn,
+WIDE: Final = 1024  # more where few have turns
 ABORTED: Final = 500 * 10**6  # ns: after an abort a message waits so long, and twice as long with each attempt
 NEVER: Final = 1 << 63
 
@@ -182,7 +183,9 @@ class Channel:
 
     def _share(self, consumers: int) -> int:
         """Few messages are shared out, many go slice by slice."""
-        return min(SLICE, -(-(self.unfinished.ready + self.limit - self.cursor) // consumers) or 1)
+        return min(
+            max(SLICE, WIDE // consumers), -(-(self.unfinished.ready + self.limit - self.cursor) // consumers) or 1
+        )
 
     def _give(self, consumer: Consumer, count: int, now: int) -> bool:
         """Ready ones and new ones in turn; False where neither can be given."""
