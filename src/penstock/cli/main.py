@@ -37,6 +37,7 @@ class Command(NamedTuple):
 COMMANDS: Final[Mapping[str, Command]] = {
     "import": Command("penstock.cli.import_", "take over the data folder of an original nsqd"),
     "export": Command("penstock.cli.export", "write a data folder for an original nsqd"),
+    "bench": Command("penstock.cli.bench", "put a load on a server and measure it"),
     "log verify": Command("penstock.cli.log.verify", "check every CRC, and say what is damaged"),
     "log dump": Command("penstock.cli.log.dump", "print messages, or journal entries"),
     "log repair": Command("penstock.cli.log.repair", "make indexes and other small files again"),

@@ -1,0 +1,84 @@
+"""`penstock bench` against an nsqd of ours: each load once, small, and what it counted is what the server counted."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import pytest
+
+from penstock.cli.main import main
+from tests.integration.daemon import Nsqd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SMALL = {
+    "pub": ["--seconds=0.2"],
+    "sub": ["--messages=5000"],
+    "pubsub": ["--seconds=0.5", "--processes=2"],
+}
+
+
+@pytest.fixture(scope="module")
+def nsqd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nsqd]:
+    daemon = Nsqd(tmp_path_factory.mktemp("nsqd"))
+    yield daemon
+    daemon.stop()
+    daemon.assert_calm()
+
+
+def bench(nsqd: Nsqd, load: str, folder: Path) -> dict[str, float]:
+    """Its figures, by name."""
+    pid = f"--pid={nsqd.process.pid}"
+    code = main(["bench", load, f"127.0.0.1:{nsqd.tcp}", pid, f"--json={folder / 'found'}", *SMALL[load]])
+    assert code == 0
+    found: dict[str, Any] = json.loads((folder / "found").read_text())
+    return {each["name"]: each["value"] for each in found["rounds"][0][0]} | {"topic": found["topics"][0]}
+
+
+@pytest.mark.parametrize("load", SMALL)
+def test_each_load_finds_figures(load: str, nsqd: Nsqd, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # when a load is put on an nsqd
+    figures = bench(nsqd, load, tmp_path)
+    # then it has figures of the load, of the server and of itself, on the terminal as well
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in figures if name != "topic")
+    assert figures["server's memory"] > 0
+    assert "the load's own CPU" in figures
+
+
+def test_what_was_consumed_is_what_was_there(nsqd: Nsqd, tmp_path: Path) -> None:
+    # when 5,000 messages are published and consumed
+    figures = bench(nsqd, "sub", tmp_path)
+    # then the server saw no more and no fewer, each finished at its first attempt
+    channel = nsqd.channel(str(figures["topic"]), "bench")
+    assert (channel["message_count"], channel["depth"], channel["in_flight_count"]) == (5000, 0, 0)
+    assert (channel["requeue_count"], figures["delivered again"]) == (0, 0)
+
+
+def test_two_servers_are_compared_in_rounds(nsqd: Nsqd, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # when an nsqd is compared with itself
+    server = f"127.0.0.1:{nsqd.tcp}"
+    files = [f"--svg={tmp_path / 'chart'}", f"--json={tmp_path / 'found'}"]
+    code = main(["bench", "compare", "pub", server, server, "--rounds=3", "--seconds=0.1", *files])
+    # then there is a ratio with its spread, a chart, and the figures of each round
+    assert code == 0
+    assert "published" in capsys.readouterr().out
+    assert ElementTree.parse(tmp_path / "chart").getroot().tag.endswith("svg")
+    assert [len(rounds) for rounds in json.loads((tmp_path / "found").read_text())["rounds"]] == [3, 3]
+
+
+def test_a_server_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "pub", "127.0.0.1:1"]) == 1
+    assert "127.0.0.1:1: " in capsys.readouterr().err
+
+
+def test_an_error_of_the_server_is_told(nsqd: Nsqd, capsys: pytest.CaptureFixture[str]) -> None:
+    # when messages are larger than the server takes
+    code = main(["bench", "pub", f"127.0.0.1:{nsqd.tcp}", "--size=2000000", "--batch=1", "--seconds=1"])
+    # then its answer is what stands there
+    assert code == 1
+    assert "E_BAD_MESSAGE" in capsys.readouterr().err
