@@ -171,6 +171,10 @@ class Connection(asyncio.Protocol):
     def _have(self, what: int) -> None:
         """What was waited for is there."""
         self._waits &= ~what
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """Go on, if nothing else is waited for."""
         self._phase = -1  # the time of whatever comes next begins now
         if not self._waits:
             self._go_on()
@@ -233,8 +237,8 @@ class Connection(asyncio.Protocol):
             answer = request.route.handler(request)
             if isinstance(answer, Later):
                 if answer.known is None:
-                    self._wait(request)
                     answer.then(self._known)
+                    self._wait(request)
                     return
                 answer = answer.known
             elif not isinstance(answer, Response):
@@ -273,7 +277,7 @@ class Connection(asyncio.Protocol):
         if request is not None and self._waits < LEAVING:
             self._waits &= ~ANSWER
             self._reply(request, answer)
-            self._have(0)
+            self._take_up()
 
     def _reply(self, request: Request, response: Response) -> None:
         server, begun = self._server, self._begun

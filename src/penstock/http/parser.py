@@ -64,8 +64,14 @@ class Parser:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes, at most SLICE of them."""
-        if self.phase == IDLE and self._head is not None and not self.finished:
-            data = self._feed_known(self._head, data)
+        head = self._head
+        if head is not None and self.phase == IDLE and not self.finished:
+            request = head.again(data, 0)
+            if request is not None:
+                self.requests.append(request)
+                if head.end == len(data):
+                    return
+                data = self._feed_known(head, data)
         if not data or self.finished:
             return
         begun, count = self.phase, len(self.requests)
@@ -105,8 +111,8 @@ class Parser:
         del self._http
 
     def _feed_known(self, head: Head, data: bytes) -> bytes:
-        """Take the requests that begin as the one before; what is left."""
-        at = 0
+        """Behind the first, take all requests that begin as the one before; what is left."""
+        at = head.end
         while (request := head.again(data, at)) is not None:
             self.requests.append(request)
             at = head.end
