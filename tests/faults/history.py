@@ -10,13 +10,14 @@ All randomness is of the seed. A thread's work may be interrupted by the loop's 
 
 from __future__ import annotations
 
+import errno
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from penstock.errors import PenstockError, Refused
+from penstock.errors import LogError, PenstockError, Refused
 from penstock.log import birth, data_path, topic_log
 from penstock.log.data_path import DataPath
 from penstock.log.disk import Disk
@@ -34,6 +35,8 @@ from .rules import DEFERRED, JOURNAL, NEW, check_journal, check_topics, messages
 
 PATH = "/data"
 RESERVE = 48  # small, so that reserving ahead is a part of each history
+KINDS = ((), "open", "write", "truncate", "flush", "flush_directory", "rename", "read", "size", "unlink")
+ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE)
 FEW = Limits(load=1500, entries=24, held=4000)  # deferred messages: a dozen are much
 SECOND = 10**9
 
@@ -75,8 +78,13 @@ class Pending:
 class History:
     """One data path through its processes; `told` says for people what was done."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, faults: bool = False) -> None:
+        """With `faults`, operations may fail in the log's ways: for cuts, and for kills that no cut follows.
+
+        What a failed flush had to bring to the device, a kill would keep, and a cut then take though it was flushed again.
+        """
         self.rng = random.Random(seed)
+        self.faults = faults
         self.book = Book()
         self.timeline = Timeline()
         empty = MemoryFiles()
@@ -108,8 +116,29 @@ class History:
     def live(self, operations: int) -> None:
         for operation in self.rng.choices(_OPERATIONS, _WEIGHTS, k=operations):
             self.told.append(f"{self.disk.step}: {operation.__name__}")
-            operation(self)
+            self._maybe_fail()
+            self._do(operation)
             self.observe()
+        self.files.heal()
+
+    def _maybe_fail(self) -> None:
+        if self.faults and self.rng.random() < 0.3:
+            self.files.heal()
+            if self.rng.random() < 0.7:
+                kinds = self.rng.choice(KINDS)
+                written, times = self.rng.choice((0, 1, 30, 70)), self.rng.choice((1, 1, 2, None))
+                self.files.fail(
+                    self.rng.choice(ERRORS), on=kinds, skip=self.rng.randrange(3), written=written, times=times
+                )
+                self.told.append(f"    {kinds or 'all'} will fail {times or 'on'}")
+
+    def _do(self, operation: Callable[[History], None]) -> None:
+        try:
+            operation(self)
+        except LogError as error:
+            if not self.faults:
+                raise
+            self.told.append(f"    {type(error).__name__}: {error}")
 
     def go_on(self, moment: Moment, state: MemoryFiles | None) -> None:
         """Another process finds what this moment left: after a power cut the state, else what a kill leaves."""
@@ -265,7 +294,7 @@ class History:
 
     def _allowed(self, error: PenstockError) -> None:
         """Without faults, only this is refused: to reserve offsets while a thread writes topic.json."""
-        if not isinstance(error, Refused):
+        if not isinstance(error, LogError if self.faults else Refused):
             raise error
 
     def begin_work(self) -> None:
@@ -283,15 +312,17 @@ class History:
             if not pending.ran:
                 pending.ran = True
                 self.files.before = self._meanwhile
-                pending.work.run()
-                self.files.before = _nothing
+                try:
+                    pending.work.run()
+                finally:
+                    self.files.before = _nothing
                 return
 
     def _meanwhile(self, _call: Call) -> None:
         """The loop goes on while a thread waits for the system."""
         if not self._inside and self.rng.random() < 0.1:
             self._inside = True
-            self.rng.choice(_MEANWHILE)(self)
+            self._do(self.rng.choice(_MEANWHILE))
             self.observe()
             self._inside = False
 
@@ -361,6 +392,8 @@ class History:
 
     def close(self) -> None:
         """Stop in order and start again."""
+        if self.faults:
+            return
         while self.pending:
             self.run_work()
             self.finish_work()

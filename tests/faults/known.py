@@ -52,17 +52,17 @@ class Told(NamedTuple):
 
 
 class Book:
-    """What was ever tried to write where. A message that nobody can have seen may be written over."""
+    """What was ever tried to write where, the last one last. A message that nobody can have seen may be written over."""
 
     def __init__(self) -> None:
-        self.messages: dict[str, dict[int, Message]] = {}
+        self.messages: dict[str, dict[int, list[Message]]] = {}
         self.moved: dict[str, dict[bytes, int]] = {}  # where deferred messages went
         self._places: dict[bytes, tuple[str, int]] = {}
 
     def enter(self, folder: str, offset: int, message: Message) -> None:
         place = self._places.setdefault(message.id, (folder, offset))
         assert place == (folder, offset), f"{message.id!r} names {place} and {(folder, offset)}"
-        self.messages.setdefault(folder, {})[offset] = message
+        self.messages.setdefault(folder, {}).setdefault(offset, []).append(message)
 
 
 @dataclass
