@@ -81,7 +81,7 @@ class History:
     def __init__(self, seed: int, *, faults: bool = False) -> None:
         """With `faults`, operations may fail in the log's ways: for cuts, and for kills that no cut follows.
 
-        What a failed flush had to bring to the device, a kill would keep, and a cut then take though it was flushed again.
+        What a failed flush had to bring to the device a kill would keep, and a later cut take, flushed again or not.
         """
         self.rng = random.Random(seed)
         self.faults = faults

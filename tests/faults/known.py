@@ -52,7 +52,7 @@ class Told(NamedTuple):
 
 
 class Book:
-    """What was ever tried to write where, the last one last. A message that nobody can have seen may be written over."""
+    """What was ever tried to write where, in order: a message that nobody can have seen may be written over."""
 
     def __init__(self) -> None:
         self.messages: dict[str, dict[int, list[Message]]] = {}
