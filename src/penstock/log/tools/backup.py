@@ -16,21 +16,22 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from penstock.errors import CorruptLog, DataPathError, NoLogThere, log_error
+from penstock.errors import CorruptLog, DataPathError, LogError, NoLogThere, log_error
 from penstock.log.data_path import JOURNAL, TOPICS
 from penstock.log.files import replace
 from penstock.log.tools import small_files
-from penstock.log.tools.copying import Copy, copy_segment, remove_tree
+from penstock.log.tools.copying import Copy, clear, copy_segment, remove_tree
 from penstock.log.tools.looking import read_file
 from penstock.log.tools.store import store_at
 from penstock.log.tools.stores import is_data_path, topic_directories
 from penstock.log.tools.topic_copy import TopicCopy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from penstock.log.files import Files
 
@@ -65,12 +66,24 @@ def backup(files: Files, source: str, target: str) -> Copied:
     try:
         identity = _identity(files, source, copied)
         _prepare(files, source, target)
-        _copy(files, source, target, copied)
-        files.flush_all(target)
-        small_files.write_node(files, target, identity)
+        with _all_or_nothing(files, target):
+            _copy(files, source, target, copied)
+            files.flush_all(target)
+            small_files.write_node(files, target, identity)
     except OSError as error:
         raise log_error(error, f"copying {source} to {target}") from error
     return copied
+
+
+@contextmanager
+def _all_or_nothing(files: Files, target: str) -> Iterator[None]:
+    """The folder is empty again where the copy fails."""
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError, LogError):
+            clear(files, target)
+        raise
 
 
 def _identity(files: Files, source: str, copied: Copied) -> str | None:

@@ -90,9 +90,13 @@ def _compare(files: Files, source: str, target: str, gap: Gap) -> None:
 
 def remove_tree(files: Files, directory: str) -> None:
     """A folder of a copy and all that is in it."""
+    clear(files, directory)
+    files.remove_directory(directory)
+
+
+def clear(files: Files, directory: str) -> None:
     found, folders = names(files, directory)
     for name in found:
         files.unlink(f"{directory}/{name}")
     for name in folders:
         remove_tree(files, f"{directory}/{name}")
-    files.remove_directory(directory)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from copy import deepcopy
 from random import Random
 
 import pytest
 
+from penstock.errors import DiskFull
 from penstock.log import entries as e
 from penstock.log.disk import Disk
 from penstock.log.files import Files
@@ -87,6 +89,35 @@ def test_offsets_of_the_copy_are_none_that_the_node_gives_out_later() -> None:
     copy = start(files, TARGET).logs[0]
     assert copy.end - log.end > 200 * 24 * 3600 * 1_000_000
     assert copy.birth.base + copy.end < 1 << 63
+
+
+def test_a_copy_that_fails_leaves_nothing_and_can_be_made_again() -> None:
+    # given a node, and how many calls a copy of it takes
+    whole = MemoryFiles()
+    node = start(whole)
+    log = node.create("orders")
+    fill(log, 20)
+    log.defer([b"later"], START + 10**6 * SECOND, START)
+    node.close()
+    counted = FailingFiles(whole.copy())
+    backup(counted, PATH, TARGET)
+    # when the device is full at one of them
+    fails = 0
+    for number in range(len(counted.calls)):
+        files = whole.copy()
+        failing = FailingFiles(files)
+        failing.fail(errno.ENOSPC, skip=number, on=("open", "write", "flush", "rename", "make_directory"))
+        try:
+            backup(failing, PATH, TARGET)
+            break
+        except DiskFull:
+            fails += 1
+        # then nothing is left of it, and the next one works
+        assert not files.exists(TARGET) or not list(files.list(TARGET))
+        assert files.opened() == []
+        backup(files, PATH, TARGET)
+        assert verify(files, TARGET).clean
+    assert fails > 10
 
 
 def test_a_batch_that_is_being_written_is_left_out() -> None:
