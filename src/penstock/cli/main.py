@@ -55,6 +55,10 @@ def main(argv: Sequence[str] | None = None, commands: Mapping[str, Command] = CO
     except BrokenPipeError:  # the reader has enough, as `head` does
         _silence_stdout()
         return PIPE_CLOSED
+    except OSError as error:  # what it prints goes to a full disk, or it may not read something
+        _silence_stdout()
+        print(f"penstock: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
+        return FAILED
 
 
 def _run(argv: list[str], commands: Mapping[str, Command]) -> int:

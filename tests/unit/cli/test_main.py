@@ -15,6 +15,7 @@ from penstock.errors import DataPathError
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
+    from pathlib import Path
 
 PLAY = {
     "pour": Command("a_module.pour", "pour water"),
@@ -184,6 +185,14 @@ def test_a_reader_that_has_enough_is_no_error(argv: list[str]) -> None:
     os.close(writer)
     # then it ends quietly, as a program that SIGPIPE ended
     assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_output_that_finds_no_room_is_one_sentence_and_exit_code_1(tmp_path: Path) -> None:
+    (tmp_path / "topics").mkdir()
+    command = [sys.executable, "-m", "penstock.cli.main", "log", "verify", str(tmp_path)]
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (1, b"penstock: output: No space left on device\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
