@@ -204,6 +204,7 @@ class TopicLog:
         """As it is: for a log that is deleted."""
         self.chain.close()
         self.held.close()
+        self.timetable.close_files()
 
     # --- appending
 

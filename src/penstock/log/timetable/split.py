@@ -42,6 +42,7 @@ class Split:
         self._children: dict[int, Bucket] = {}  # by the number of their range
         self._count = 0
         self.over = False  # the parent is gone
+        self.spent: list[int] = []  # its descriptors
 
     # --- on a thread
 
@@ -117,9 +118,12 @@ class Split:
     def _end_parent(self) -> None:
         if not all(damage.copy for damage in self._view.disk.damages):
             raise OSError("what is damaged cannot be set aside")
+        files = self._view.disk.files
+        for segment in self._parent.chain.segments:  # the last one closed takes the pages with it: not on the loop
+            self.spent.append(files.open(segment.path, read_only=True))
         self._parent.unlink_first()
         self.over = True
-        self._view.disk.files.flush_directory(self._parent.home.directory)
+        files.flush_directory(self._parent.home.directory)
         self._parent.unlink_rest()
 
     def _undo(self) -> None:
@@ -127,6 +131,9 @@ class Split:
         if self.over:
             return
         self._view.close()
+        self.spent, spent = [], self.spent
+        for fd in spent:
+            self._view.disk.files.close(fd)
         left = []
         for child in self._children.values():
             for segment in child.chain.segments or [child.chain.segment(0)]:

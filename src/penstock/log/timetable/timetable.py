@@ -50,7 +50,7 @@ class Timetable:
 
     __slots__ = (
         "_agenda", "_buckets", "_current", "_directory_dirty", "_dirty", "_folder_dirty", "_home", "_made", "_near",
-        "_serial", "_splitting", "_unsettled", "count", "directory", "disk", "folder",
+        "_serial", "_spent", "_splitting", "_unsettled", "count", "directory", "disk", "folder",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, folder: str, seed: int, limits: Limits | None = None) -> None:
@@ -67,6 +67,7 @@ class Timetable:
         self._dirty: dict[int, Bucket] = {}  # with something to flush
         self._unsettled: dict[int, Bucket] = {}  # with something to note, or at their end
         self._splitting = False
+        self._spent: list[int] = []  # descriptors of what was split, for a thread to close
         self._agenda = Agenda()
         self._made = False
         self._folder_dirty = self._directory_dirty = False
@@ -95,11 +96,18 @@ class Timetable:
 
     def close(self) -> None:
         """Leave marks for a quick start; after the last `flush` and `settle`."""
+        self._close_spent()
         for bucket in self._buckets.values():
             bucket.seal()
         if not self._buckets and self._made:
             with contextlib.suppress(OSError):  # what was damaged may be kept there
                 self.disk.files.remove_directory(self.directory)
+
+    def close_files(self) -> None:
+        """As it is: for a topic that is deleted."""
+        for bucket in self._buckets.values():
+            bucket.chain.close()
+        self._close_spent()
 
     def entries(self, limit: int) -> list[Entry]:
         """Some that wait, in order of due time as far as they are in memory; reads a little from the device."""
@@ -260,6 +268,7 @@ class Timetable:
 
     def _split_done(self, bucket: Bucket, split: Split) -> None:
         children = split.finish()
+        self._spent += split.spent
         self._end(bucket)
         self.count += sum(child.count for child in children) - bucket.count
         for child in children:
@@ -331,11 +340,18 @@ class Timetable:
             if (bucket.count and not bucket.unsettled) or bucket.state is State.GONE:
                 del self._unsettled[serial]
             work.otherwise(lambda _error, bucket=bucket, moved=moved: self._not_settled(bucket, moved))  # type: ignore[misc]
+        if self._spent:
+            work.step(self._close_spent)
         if ended or flush_directory:
             work.step(lambda: self.disk.files.flush_directory(self.directory))
             work.then(self._directory_flushed)
         for bucket in ended:
             work.step(bucket.unlink_rest)
+
+    def _close_spent(self) -> None:
+        while self._spent:
+            with contextlib.suppress(OSError):  # the descriptor is gone
+                self.disk.files.close(self._spent.pop())
 
     def _directory_flushed(self) -> None:
         self._directory_dirty = False

@@ -1,9 +1,11 @@
 """Random histories of a topic's log with deferred messages, over files that remember how to be cut.
 
-history = History(seed)
-history.live(30)                    # puts, moves, flushes on a thread that the loop overtakes, retention
-history.crash(step, cut=False)      # another process, after a kill at that operation, or with `cut` a power cut
-history.check()                     # all that was promised is there once, whatever time it is due
+    history = History(seed)
+    history.live(30)                            # puts, moves, flushes that the loop overtakes, retention
+    history = history.crashed(step, cut=False)  # in another process, after a kill at that operation, or a power cut
+    history.check()                             # all that was promised is there once, whatever time it is due
+
+All randomness is of the seed.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import errno
 import random
 from contextlib import contextmanager, suppress
+from copy import copy
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,7 +67,7 @@ class History:
         self._begin()
         with small_limits():
             self.log = TopicLog.create(Disk(self.files, limit=6), DIRECTORY, BIRTH, self.options)
-        self._flush()
+        self.flush()
         self.disk = PowerCuts(self.disk.copy())  # crashes are of what comes now
         self._begin()
         with small_limits():
@@ -79,8 +82,14 @@ class History:
 
     # --- crashes
 
-    def crash(self, step: int, *, cut: bool) -> None:
-        """Another process finds what a crash after that operation left."""
+    def crashed(self, step: int, *, cut: bool) -> History:
+        """What another process finds after a crash behind that operation; this one is as it was."""
+        again = copy(self)
+        again.told = self.told.copy()
+        again._crash(step, cut=cut)
+        return again
+
+    def _crash(self, step: int, *, cut: bool) -> None:
         moment = self.disk.at(step)
         kept = self.sure_at if cut else self.put_at
         here = {body for body, at in kept.items() if at <= step}
@@ -107,10 +116,10 @@ class History:
     def check(self) -> None:
         """Let all time pass: what was promised stands in the log, and nothing stands there twice."""
         self.files.heal()
-        self._flush()
+        self.flush()
         while (look := self.log.next_due) is not None:
             self.now = max(self.now, look) + 1
-            self._move(prepare=True)
+            self.move()
         found = {
             (record.offset, record.body) for record in read_all(self.log, self.log.earliest)
         } | self.consumed.keys()
@@ -125,7 +134,7 @@ class History:
 
     def live(self, operations: int) -> None:
         choices: list[Callable[[], object]] = [self._defer, self._publish, self._step, self._thread]
-        choices += [self._flush, self._consume, self._fault]
+        choices += [self.flush, self._consume, self._fault]
         for do in self.rng.choices(choices, (10, 3, 8, 8, 2, 2, int(self.faults)), k=operations):
             self.told.append(f"{self.disk.step}: {do.__name__}")
             with suppress(LogError):
@@ -136,9 +145,12 @@ class History:
         return b"%d-%d:" % (len(self.told), self._number) + b"x" * self.rng.choice((0, 0, 5, 40, BIG))
 
     def _defer(self) -> None:
-        bodies = [self._body() for _ in range(self.rng.choice((1, 1, 3, 12)))]
         delay = self.rng.choice((0, 1, SECOND // 10, SECOND, 70 * SECOND, 3600 * SECOND, 90_000 * SECOND))
-        self.log.defer(bodies, self.now + delay * self.rng.choice((1, 1, 2)), self.now)
+        bodies = [self._body() for _ in range(self.rng.choice((1, 1, 3, 12)))]
+        self.defer(bodies, delay * self.rng.choice((1, 1, 2)))
+
+    def defer(self, bodies: list[bytes], delay: int) -> None:
+        self.log.defer(bodies, self.now + delay, self.now)
         self.put_at.update(dict.fromkeys(bodies, self.disk.step))
 
     def _publish(self) -> None:
@@ -152,9 +164,10 @@ class History:
         self.now += self.rng.choice((0, 1, SECOND // 100, SECOND))
         if look is not None and self.rng.random() < 0.7:
             self.now = max(self.now, look)
-        self._move(prepare=self.rng.random() < 0.8)
+        self.move(prepare=self.rng.random() < 0.8)
 
-    def _move(self, *, prepare: bool) -> None:
+    def move(self, *, prepare: bool = True) -> None:
+        """A slice of what is due, once what a thread has to do for it is done."""
         while prepare and (work := self.log.timetable.prepare(self.now)):
             work()
         if not self.log.move_due(self.now) and prepare:
@@ -185,7 +198,8 @@ class History:
             self.rng.choice((self._defer, self._publish, self._step))()
             self._inside = False
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """All that there is for a thread."""
         while self.work is not None:
             self._thread()
         self.promised = list(self.put_at)

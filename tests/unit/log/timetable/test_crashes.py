@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,9 @@ from tests.unit.log.builders import new_log, open_log, read_all
 from .history import History
 from .world import SECOND, START
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def run(seed: int, *, faults: bool = False) -> None:
     """Some lives of one topic, each ended by a crash in the middle or at its last operations; then time passes."""
@@ -22,7 +26,7 @@ def run(seed: int, *, faults: bool = False) -> None:
         history.live(rng.choice((3, 8, 25)) if life else 25)
         steps = [moment.step for moment in history.disk.moments()]
         step = rng.choice(steps[-25:] if rng.random() < 0.6 else steps)
-        history.crash(step, cut=not faults and rng.random() < 0.4)
+        history = history.crashed(step, cut=not faults and rng.random() < 0.4)
     if rng.random() < 0.5:
         history.live(6)
     history.check()
@@ -47,25 +51,69 @@ def test_many_histories(faults: bool) -> None:
         run(seed, faults=faults)
 
 
+def a_few_moved(history: History) -> None:
+    """One bucket of which some are moved and noted, then the rest; another one that waits."""
+    history.defer([b"1", b"2", b"3"], SECOND)
+    history.defer([b"4"], 2 * SECOND)
+    history.defer([b"5"], 100 * SECOND)
+    for _ in range(2):
+        history.now += SECOND
+        history.move()
+        history.flush()
+
+
+def many_split(history: History) -> None:
+    """A bucket too large, dealt out to others, of which some are moved."""
+    for number in range(12):
+        history.defer([b"%d " % number + bytes(200)], (1 + number) * SECOND)
+    history.flush()
+    history.now += 6 * SECOND
+    for _ in range(4):
+        history.move()
+        history.flush()
+
+
+def many_segments(history: History) -> None:
+    """Moved to more segments than one flush takes."""
+    for number in range(6):
+        history.defer([b"%d " % number + bytes(500)], SECOND)
+        history.defer([b"%d later" % number], 2 * SECOND)
+    history.flush()
+    for _ in range(12):
+        history.now += SECOND // 3
+        history.move()
+    history.flush()
+
+
+def crash_twice(life: Callable[[History], None], *, moves: bool, stride: int = 1) -> None:
+    """Killed after each (stride-th) operation of the life, and again ended after each of what follows."""
+    history = History(1)
+    life(history)
+    for first in list(history.disk.moments())[::stride]:
+        # when the next process does a little
+        again = history.crashed(first.step, cut=False)
+        if moves:
+            again.move()
+        again.flush()
+        # then all is there once, wherever it ends
+        for second in list(again.disk.moments())[:: 1 + stride // 2]:
+            again.crashed(second.step, cut=False).check()
+            for _ in range(3 if stride == 1 else 1):
+                again.crashed(second.step, cut=True).check()
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_kill_and_a_crash_anywhere_in_what_follows(moves: bool) -> None:
+    crash_twice(a_few_moved, moves=moves, stride=3)
+    crash_twice(many_segments, moves=moves, stride=11)
+    crash_twice(many_split, moves=moves, stride=47)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
-def test_a_crash_after_each_operation_and_another_after_each_of_the_first_that_follow(seed: int) -> None:
-    # given a life, and how many operations of the disk it took
-    history = History(seed)
-    history.live(20)
-    steps = [moment.step for moment in history.disk.moments()]
-    for step in steps:
-        for cut in (False, True):
-            for second in range(0, 12, 3):
-                again = History(seed)
-                again.live(20)
-                # when it ends there, and the next process a little later
-                again.crash(step, cut=False)
-                again.live(8)
-                first = next(again.disk.moments()).step
-                again.crash(min(first + second, again.disk.step), cut=cut)
-                # then nothing is lost and nothing is there twice
-                again.check()
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize("life", [a_few_moved, many_segments, many_split])
+def test_a_kill_everywhere_and_a_crash_everywhere_in_what_follows(life: Callable[[History], None], moves: bool) -> None:
+    crash_twice(life, moves=moves)
 
 
 # --- what those found
