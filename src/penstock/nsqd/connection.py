@@ -70,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
         service.begin_turn()
         session = self.session
         service.connections.discard(self)
+        service.still(session)
         service.of_session.pop(session, None)
         session.leave(service.clock.now, aborted=exc is not None or not self._clean)
         if session.channel is not None and session.home is not None:

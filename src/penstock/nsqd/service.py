@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
@@ -67,7 +67,7 @@ class Service:
         self._ending = False
         self._outgoing: dict[Connection, None] = {}
         self._pumping: dict[Channel, None] = {}
-        self._beats: dict[int, deque[tuple[int, Session]]] = {}  # by interval: when the next one is due
+        self._beats: dict[int, OrderedDict[Session, int]] = {}  # by interval: when the next one is due
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0
         self.started = time.time_ns()
@@ -131,7 +131,7 @@ class Service:
         when = self.node.next_time()
         for queue in self._beats.values():
             if queue:
-                when = min(when, queue[0][0])
+                when = min(when, next(iter(queue.values())))
         if self._timer is not None and self._timer_at <= when:
             return
         if self._timer is not None:
@@ -149,26 +149,33 @@ class Service:
 
     def beats(self, session: Session) -> None:
         """Heartbeats for it from now on, at the interval that it agreed to."""
-        interval = session.agreement.heartbeat_interval
+        self.still(session)
+        session.beating = interval = session.agreement.heartbeat_interval
         if interval:
-            session.next_beat = when = self.clock.now + interval
-            self._beats.setdefault(interval, deque()).append((when, session))
+            self._beats.setdefault(interval, OrderedDict())[session] = self.clock.now + interval
 
-    def _beat(self, interval: int, queue: deque[tuple[int, Session]]) -> None:
+    def still(self, session: Session) -> None:
+        """No heartbeats for it any more, and nothing that holds it."""
+        queue = self._beats.get(session.beating)
+        if queue is not None:
+            queue.pop(session, None)
+            if not queue:
+                del self._beats[session.beating]
+
+    def _beat(self, interval: int, queue: OrderedDict[Session, int]) -> None:
         now = self.clock.now
-        while queue and queue[0][0] <= now:
-            when, session = queue.popleft()
-            connection = self.of_session.get(session)
-            if connection is None or session.next_beat != when or session.agreement.heartbeat_interval != interval:
-                continue
+        while queue:
+            session, when = next(iter(queue.items()))
+            if when > now:
+                return
+            connection = self.of_session[session]
             if now - connection.heard >= 2 * interval:
+                self.still(session)
                 connection.drop("no answer to two heartbeats")
                 continue
             session.heartbeat()
-            session.next_beat = now + interval
-            queue.append((now + interval, session))
-        if not queue:
-            del self._beats[interval]
+            queue[session] = now + interval
+            queue.move_to_end(session)
 
     # --- ending
 

@@ -97,7 +97,7 @@ class Session:
         self.ending = False  # nothing more is taken; what is owed is sent, then the connection is closed
         self.unsent = 0  # bytes that the socket has not taken
         self.sent = 0  # bytes given to it
-        self.next_beat = 0  # when the next heartbeat is due
+        self.beating = 0  # ns between its heartbeats
         self._out = out
         self._parser = Parser(service.limits)
         self._owed: deque[Owed | Ready] = deque()
