@@ -94,6 +94,10 @@ class Connection:
             self._unsent = data[sent:]
             self._wish_to_write()
 
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self._unsent)
+
     def send_rest(self) -> None:
         data, self._unsent = self._unsent, b""
         self.send(data)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from penstock.bench.histogram import Histogram
 from penstock.errors import BenchFailed
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class Outcome:
     began: float = 0.0  # seconds on the machine's monotonic clock
     ended: float = 0.0  # when the last message was
     cpu: float = 0.0  # seconds, without the set-up
-    values: list[int] = field(default_factory=list)  # whatever else the load wants to know
+    latencies: Histogram = field(default_factory=Histogram)  # ns, where the load times each message
+    late: Histogram = field(default_factory=Histogram)  # ns, by which the load itself was late
 
 
 Work: TypeAlias = Callable[

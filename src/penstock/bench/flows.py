@@ -52,15 +52,15 @@ def consumer(
     server: Address,
     settings: Settings,
     connections: int,
-    channel: str,
+    channels: tuple[str, ...],
     quiet: float | None = None,
     *,
     ready: Callable[[], None],
 ) -> Outcome:
     """Takes what comes and finishes it, one write a read; for a time, or until nothing came for `quiet` seconds."""
     clients = [Connection(server) for _ in range(connections)]
-    for client in clients:
-        client.subscribe(settings.topic, channel)
+    for number, client in enumerate(clients):
+        client.subscribe(settings.topic, channels[number % len(channels)])
     last = 0.0
 
     def received(client: Connection) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from penstock.bench.figures import Figure
 
-LOADS: Final = ("pub", "sub", "pubsub")
+LOADS: Final = ("pub", "sub", "pubsub", "latency", "fanout", "workers")
 OPTIONS: Final = {
     "seconds": "how long",
     "connections": "for each direction",
@@ -28,6 +28,8 @@ OPTIONS: Final = {
     "messages": "how many wait before it begins",
     "rate": "messages a second",
     "channels": "how many at most",
+    "unbuffered": "ask the server to send each message at once",
+    "beside": "while another topic is flooded and drained",
 }
 
 
@@ -53,9 +55,15 @@ def _add_load(loads: Any, name: str, servers: list[str]) -> None:
     parser.add_argument("--svg", type=Path, metavar="FILE", help="a chart")
     for each in fields(Settings):
         if each.name in module.TAKES:
-            kind, default = type(each.default), module.DEFAULTS.get(each.name, each.default)
-            text = f"{OPTIONS[each.name]} (%(default)s)"
-            parser.add_argument(f"--{each.name}", type=kind, default=default, help=text)
+            _add_option(parser, each.name, module.DEFAULTS.get(each.name, each.default))
+
+
+def _add_option(parser: argparse.ArgumentParser, name: str, default: float) -> None:
+    if isinstance(default, bool):
+        parser.add_argument(f"--{name}", action="store_true", help=OPTIONS[name])
+    else:
+        text = f"{OPTIONS[name]} (%(default)s)"
+        parser.add_argument(f"--{name}", type=type(default), default=default, help=text)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ def run(server: Server, settings: Settings) -> list[Figure]:
         with watched(server, figures) as messages:
             publishers: list[tuple[crew.Work, tuple[object, ...]]]
             publishers = [(publisher, (server.tcp, settings, count)) for count in settings.spread]
-            consumers = [(consumer, (server.tcp, settings, count, "bench")) for count in settings.spread]
+            consumers = [(consumer, (server.tcp, settings, count, ("bench",))) for count in settings.spread]
             done = crew.together(publishers + consumers)
             published, consumed = done[: len(publishers)], done[len(publishers) :]
             messages.append(sum(each.messages for each in published))

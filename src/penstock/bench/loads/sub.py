@@ -23,7 +23,7 @@ def run(server: Server, settings: Settings) -> list[Figure]:
         with_channels(server, settings, "bench")
         filled(server, settings)
         with watched(server, figures) as messages:
-            work = [(consumer, (server.tcp, settings, count, "bench", QUIET)) for count in settings.spread]
+            work = [(consumer, (server.tcp, settings, count, ("bench",), QUIET)) for count in settings.spread]
             done = crew.together(work)
             messages.append(sum(each.messages for each in done))
     return [
