@@ -12,6 +12,7 @@ A start that finds another boot and no clean stop follows a power cut: every log
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.errors import DataPathError, LogError, log_error
 from penstock.log.birth import born, split_folder
 from penstock.log.disk import Disk
-from penstock.log.files import Files, read_whole, replace
+from penstock.log.files import Files, read_whole, replace, write_whole
 from penstock.log.topic_log import LogOptions, TopicLog
 from penstock.log.work import Work
 
@@ -33,6 +34,7 @@ TOPICS: Final = "topics"
 DELETED: Final = "deleted"
 JOURNAL: Final = "journal"
 IMPORTING: Final = "importing"
+_NODE_SIZE: Final = 256
 
 
 def boot_id() -> str:
@@ -119,10 +121,28 @@ class DataPath:
 
     def _write_node(self, *, clean: bool) -> None:
         node = {"format": FORMAT, "identity": self.identity, "boot": self.boot, "clean": clean}
+        data = json.dumps(node).encode().ljust(_NODE_SIZE - 1) + b"\n"
         try:
-            replace(self.disk.files, f"{self.path}/{NODE}", json.dumps(node).encode() + b"\n")
+            try:
+                replace(self.disk.files, f"{self.path}/{NODE}", data)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                self._write_in_place(data)
         except OSError as error:
             raise log_error(error, f"writing {self.path}/{NODE}") from error
+
+    def _write_in_place(self, data: bytes) -> None:
+        """A full disk keeps no node from starting: the file is less than a sector, so it is the old or the new."""
+        files = self.disk.files
+        fd = files.open(f"{self.path}/{NODE}")
+        try:
+            if files.size(fd) > len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            write_whole(files, fd, data, 0)
+            files.flush(fd)
+        finally:
+            files.close(fd)
 
     def _make(self) -> list[TopicLog]:
         try:
