@@ -162,6 +162,10 @@ class Memory:
         if run:
             self.runs.append(run)
 
+    def put_back(self, run: Run) -> None:
+        """What was taken: it comes before what is due at the same time."""
+        self.runs.insert(0, run)
+
     def take(self, until: int, room: int) -> Run:
         """The first entries that are due by `until` and fit `room` bytes; one at least must be due."""
         if self._joined and all(self._joined[0][0] < run.head for run in self.runs):

@@ -186,7 +186,7 @@ class Timetable:
         """It could not be appended: its entries are due again."""
         slice_.bucket.out -= len(slice_)
         if slice_.bucket.memory is not None:
-            slice_.bucket.memory.add(slice_.run)
+            slice_.bucket.memory.put_back(slice_.run)
 
     # --- looking ahead
 

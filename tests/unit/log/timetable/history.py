@@ -154,7 +154,9 @@ class History:
         self.put_at.update(dict.fromkeys(bodies, self.disk.step))
 
     def _publish(self) -> None:
-        body = self._body()
+        self.publish(self._body())
+
+    def publish(self, body: bytes) -> None:
         self.log.append([body], self.now)
         self.put_at[body] = self.disk.step
 
