@@ -42,7 +42,7 @@ class Client:
         self.subscribes: tuple[str, str] | None = None
         self.timeout: int = world.options.msg_timeout
         self.ready = 0
-        self.closing = False
+        self.closing = self.asked_to_close = False
         self.gone = False
         self.hand: dict[bytes, bytes] = {}  # body -> id of what it read and did not give back
         self._ids: dict[bytes, bytes] = {}
@@ -65,10 +65,16 @@ class Client:
         self._commands.append(Command(self._said, topic, done))
 
     def feed(self, size: int) -> None:
-        """The node reads so many bytes of what was said."""
-        self._mark(self._fed + size)
+        """The node reads so many bytes of what was said; where a command may end it, one command at a time."""
+        until = min(self._fed + size, self._said)
+        self._mark(until)
+        while self._fed < until and not self.wire.session.ending:
+            self._feed(min(until, self._commands[0].stop) if self.model.troubled else until)
+
+    def _feed(self, until: int) -> None:
+        size = until - self._fed
         part, self._outbox = self._outbox[:size], self._outbox[size:]
-        self._fed += len(part)
+        self._fed = until
         self.wire.receive(part)
         while self._commands and self._commands[0].stop <= self._fed:
             self._commands.popleft().done()
@@ -81,11 +87,6 @@ class Client:
     @property
     def unfed(self) -> int:
         return len(self._outbox)
-
-    @property
-    def next_stop(self) -> int:
-        """Bytes to the end of the next command."""
-        return self._commands[0].stop - self._fed if self._commands else 0
 
     def _expect(self, answer: Callable[[bytes], None], failed: Callable[[bytes], None] | None = None) -> None:
         self._expected.append(Expected(answer, failed))
@@ -127,9 +128,13 @@ class Client:
 
         def done() -> None:
             for publish in publishes:
-                publish.asked = self.model.step
+                publish.asked, publish.wall = self.model.step, self.model.clock.wall
                 publish.due = self.model.clock.wall + delay if delay else 0
-            self._expect(answered, self.model.may_fail)
+            self._expect(answered, failed)
+
+        def failed(error: bytes) -> None:
+            if self.model.deleted.get(topic, -1) < publishes[0].asked:
+                self.model.may_fail(error)
 
         def answered(answer: bytes) -> None:
             _ok(answer)
@@ -160,6 +165,8 @@ class Client:
         self._say(f"{word} {message_id.decode()}{rest}", done=done)
 
     def close_slowly(self) -> None:
+        self.asked_to_close = True
+
         def done() -> None:
             self.closing = True
             self._expect(_error("CLOSE_WAIT"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.broker.slots import DELAYED, IN_FLIGHT
 from penstock.log.memory_log import MemoryLog
+from penstock.log.topic_log import BLOCK
 from penstock.protocol.batch import records
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ class Seen:
 @dataclass
 class SeenChannel:
     paused: bool
+    since: int
     pending: dict[bytes, Seen] = field(default_factory=dict)
+    others: set[bytes] = field(default_factory=set)
 
 
 @dataclass
@@ -59,15 +62,25 @@ def records_from(home: Home, offset: int) -> Iterator[tuple[int, bytes, int]]:
         offset = block.next
 
 
+def _found(home: Home) -> Iterator[tuple[int, bytes]]:
+    """(offset, body) of all that a start found, committed or not yet."""
+    log, offset = home.log, 0
+    read = log.read if isinstance(log, MemoryLog) else log.chain.read
+    while (block := read(offset, BLOCK)) is not None:
+        for record in records(block.data):
+            yield record.offset, record.body
+        offset = block.next
+
+
 def _topic(home: Home) -> SeenTopic:
     topic = home.topic
-    found = {offset: body for offset, body, _ in records_from(home, 0)}
+    found = dict(_found(home))
     there = {offset: body for offset, body in found.items() if topic.count(offset, offset + 1)}
     return SeenTopic(
         home.log.birth.incarnation,
         home.base,
         topic.paused,
-        found,
+        there,
         {offset: body for offset, body in there.items() if offset >= topic.routed},
         _deferred(home),
         {name: _channel(channel, there) for name, channel in topic.channels.items()},
@@ -81,7 +94,7 @@ def _deferred(home: Home) -> list[bytes]:
 
 
 def _channel(channel: Channel, there: dict[int, bytes]) -> SeenChannel:
-    seen = SeenChannel(channel.paused)
+    seen = SeenChannel(channel.paused, channel.since)
     for offset, state, attempts, until in channel.unfinished.slots.messages(0, END):
         name = FLIGHT if state == IN_FLIGHT else WAITS if state == DELAYED else READY
         assert offset < channel.cursor, "unfinished above the cursor"

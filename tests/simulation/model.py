@@ -24,9 +24,13 @@ class Publish:
     topic: str
     body: bytes
     asked: int  # in which step
+    wall: int = 0  # when
     due: int = 0  # wall; 0: at once
     answered: int = 0  # in which step it was answered OK
-    failed: bool = False
+
+    def is_for(self, channel: Channel) -> bool:
+        """What was deferred before a channel was made or emptied is not for it."""
+        return not self.due or self.wall >= channel.since
 
 
 @dataclass
@@ -44,7 +48,9 @@ class Held:
 @dataclass
 class Channel:
     name: str
+    since: int = 0  # wall
     paused: bool = False
+    others: set[bytes] = field(default_factory=set)  # not for it, and perhaps not passed over yet
     pending: dict[bytes, Held] = field(default_factory=dict)
     done: dict[bytes, int] = field(default_factory=dict)  # in which step
     clients: list[object] = field(default_factory=list)
@@ -98,9 +104,10 @@ class Model:
     def made_topic(self, name: str, incarnation: str, base: int) -> None:
         self.topics[name] = Topic(name, incarnation, base, self.step, self.step)
 
-    def made_channel(self, topic: Topic, name: str) -> None:
+    def made_channel(self, topic: Topic, name: str, since: int) -> None:
+        assert since <= self.clock.wall
         topic.changed = self.step
-        topic.channels[name] = Channel(name)
+        topic.channels[name] = Channel(name, since)
         self.route(topic)
 
     def committed(self, topic: Topic, offset: int, body: bytes, id_: int) -> None:
@@ -125,7 +132,10 @@ class Model:
             return
         for body in topic.waiting.values():
             for channel in topic.channels.values():
-                channel.pending[body] = Held(changed=self.step)
+                if self.published[body].is_for(channel):
+                    channel.pending[body] = Held(changed=self.step)
+                else:
+                    channel.others.add(body)
         topic.waiting.clear()
 
     def answered(self, publish: Publish) -> None:
@@ -209,11 +219,16 @@ class Model:
         channel.paused, topic.changed = paused, self.step
 
     def empty_topic(self, topic: Topic) -> None:
+        for offset, body in topic.waiting.items():
+            del topic.records[offset]
+            del self.offsets[body]
         topic.waiting.clear()
         topic.changed = self.step
 
     def empty_channel(self, topic: Topic, channel: Channel) -> None:
         channel.pending.clear()
+        channel.others.clear()
+        channel.since = self.clock.wall
         topic.changed = self.step
 
     def delete_channel(self, topic: Topic, name: str) -> None:

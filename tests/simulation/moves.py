@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 from unittest.mock import patch
 
+from penstock.errors import LogError
 from penstock.log import birth, data_path
 from penstock.nsqd.options import Options
 from penstock.options import Duration
@@ -17,7 +18,11 @@ from tests.simulation.survival import Bounds, Survival
 from tests.simulation.world import MS, Killed, S, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from penstock.broker.channel import Channel as NodeChannel
+    from penstock.nsqd.home import Home
+    from tests.simulation.model import Channel, Topic
 
 TURNS = 10_000  # of a drain: more is no progress
 
@@ -29,7 +34,7 @@ class Scene(NamedTuple):
     channels: tuple[str, ...] = ("c",)
     clients: int = 3
     sync_every: int = 2500
-    weights: dict[str, int] = {}  # noqa: RUF012 - never changed
+    weights: Mapping[str, float] = {}
 
 
 class Simulation:
@@ -140,7 +145,7 @@ class Simulation:
 
     def end_subscription(self) -> None:
         """CLS."""
-        if (consumer := self._consumer()) and not consumer.closing:
+        if (consumer := self._consumer()) and not consumer.asked_to_close:
             consumer.close_slowly()
 
     def leave(self) -> None:
@@ -156,6 +161,73 @@ class Simulation:
     def read_some(self) -> None:
         if stalled := [client.wire for client in self.clients if client.wire.stalled]:
             self.rng.choice(stalled).read_some(self.rng.randrange(1, 200))
+
+    # --- administrators
+
+    def _home(self) -> tuple[Home, Topic] | None:
+        """A topic of the node and of the model."""
+        name = self._topic()
+        home = self.world.node.homes.get(name)
+        self.model.touching.add(name)
+        return (home, self.model.topics[name]) if home is not None else None
+
+    def _where(self) -> tuple[Home, Topic, NodeChannel, Channel] | None:
+        """A channel likewise."""
+        if (found := self._home()) is None or not found[1].channels:
+            return None
+        home, topic = found
+        name = self.rng.choice(list(topic.channels))
+        return home, topic, home.topic.channels[name], topic.channels[name]
+
+    def pause_topic(self) -> None:
+        if found := self._home():
+            home, topic = found
+            self._ask(lambda: self.world.node.pause_topic(home, not topic.paused))
+            self.model.pause_topic(topic, home.topic.paused)
+
+    def pause_channel(self) -> None:
+        if found := self._where():
+            _, topic, node_channel, channel = found
+            self._ask(lambda: self.world.node.pause_channel(node_channel, not channel.paused))
+            self.model.pause_channel(topic, channel, node_channel.paused)
+
+    def empty_topic(self) -> None:
+        if found := self._home():
+            home, topic = found
+            if self._ask(lambda: self.world.node.empty_topic(home)):
+                self.model.empty_topic(topic)
+
+    def empty_channel(self) -> None:
+        if found := self._where():
+            _, topic, node_channel, channel = found
+            if self._ask(lambda: self.world.node.empty_channel(node_channel)):
+                self.model.empty_channel(topic, channel)
+
+    def make_channel(self) -> None:
+        if found := self._home():
+            home, name = found[0], self.rng.choice(self.scene.channels)
+            self._ask(lambda: self.world.node.channel(home, name))
+
+    def delete_channel(self) -> None:
+        if found := self._where():
+            home, topic, _, channel = found
+            if self._ask(lambda: self.world.node.delete_channel(home, channel.name)):
+                self.model.delete_channel(topic, channel.name)
+
+    def delete_topic(self) -> None:
+        if found := self._home():
+            home, topic = found
+            if self._ask(lambda: self.world.node.delete_topic(home)):
+                self.model.delete_topic(topic.name)
+
+    def _ask(self, what: Callable[[], object]) -> bool:
+        """Whether it was done; a disk that fails may be why not."""
+        try:
+            what()
+        except LogError as error:
+            self.model.may_fail(str(error).encode())
+            return False
+        return True
 
     # --- time and slow work
 
@@ -183,7 +255,7 @@ class Simulation:
     def cut(self) -> None:
         oracle = self.oracle
         self.world.cut()
-        self._ended(Bounds(oracle.sure.said, oracle.sure.step, oracle.flushed, oracle.put))
+        self._ended(Bounds(oracle.sure.said, oracle.sure.step, oracle.flushed, oracle.put, self.world.jumped))
         oracle.all_is_on_the_device()
 
     def stop(self) -> None:
@@ -210,8 +282,7 @@ class Simulation:
             found = look(self.world.node)
         Survival(self.model, bounds).check(found)
         for name, home in self.world.node.homes.items():
-            self.model.topics[name].end = home.log.committed
-        self.world.turn()
+            self.model.topics[name].end = home.log.end
 
     # --- the end
 
@@ -219,6 +290,13 @@ class Simulation:
         """Every message that is there is delivered and finished, on every channel that is due it."""
         self.model.step += 1
         self._step(self.stop)
+        self.world.calls_left = None
+        for home in self.world.node.homes.values():
+            self.world.node.pause_topic(home, False)
+            self.model.pause_topic(self.model.topics[home.topic.name], False)
+            for node_channel in home.topic.channels.values():
+                self.world.node.pause_channel(node_channel, False)
+                self.model.topics[home.topic.name].channels[node_channel.name].paused = False
         for name, topic in self.model.topics.items():
             for channel in list(topic.channels) or ["drain"]:
                 client = self._client()

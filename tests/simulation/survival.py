@@ -29,6 +29,7 @@ class Bounds:
     sure: int = ALL  # what was asked for and stands in the journal
     flushed: dict[str, int] | None = None  # by incarnation; None: all of it
     put: dict[str, int] | None = None  # steps, of what was deferred
+    jumped: int = 0  # how much the monotonic clock is another
 
     def keeps(self, topic: Topic, offset: int) -> bool:
         return self.flushed is None or offset < self.flushed.get(topic.incarnation, 0)
@@ -50,21 +51,29 @@ class Survival:
         for name, topic in before.items():
             if name in found and found[name].incarnation == topic.incarnation:
                 continue
-            excused = name in self.model.touching or topic.changed > self.bounds.sure
+            excused = name in self.model.touching or topic.changed > self.bounds.sure or name in found
             assert excused, f"topic {name} is gone"
         self.model.topics = {}
         self.model.offsets.clear()
         for name, seen in found.items():
             known = before.get(name)
             if known is None or known.incarnation != seen.incarnation:
-                known = self._unknown(name, seen)
+                known = self._unknown(name, seen, known)
             self._check_topic(known, seen)
             self.model.topics[name] = self._taken_over(known, seen)
         self.model.touching.clear()
 
-    def _unknown(self, name: str, seen: SeenTopic) -> Topic:
-        """It was deleted, or about to be made."""
+    def _unknown(self, name: str, seen: SeenTopic, before: Topic | None) -> Topic:
+        """It was deleted, or about to be made; or nothing of its log had reached the device, and it is made again."""
         topic = self.model.forgotten.get(seen.incarnation)
+        if (
+            topic is None
+            and self.bounds.flushed is not None
+            and (before or self.model.deleted[name] > self.bounds.sure)
+        ):
+            flushed = before and [offset for offset in before.records if self.bounds.keeps(before, offset)]
+            assert not flushed, f"{name} begins anew"
+            return Topic(name, seen.incarnation, seen.base, self.model.step, ALL)
         if topic is None:
             assert name in self.model.touching, f"topic {name} comes from nowhere"
             return Topic(name, seen.incarnation, seen.base, self.model.step, ALL)
@@ -75,10 +84,15 @@ class Survival:
     # --- records
 
     def _check_topic(self, topic: Topic, seen: SeenTopic) -> None:
-        assert topic.base == seen.base
+        if topic.base != seen.base:  # its topic.json never reached the device
+            assert not any(self.bounds.keeps(topic, offset) for offset in topic.records), f"{topic.name} has other ids"
+            topic.base = seen.base
         for offset, body in topic.records.items():
             if self.bounds.keeps(topic, offset):
                 assert seen.records.get(offset) == body, f"{body!r} at {offset} is lost"
+        for seen_channel in seen.channels.values():
+            self._set_others_apart(seen_channel)
+        self._new = set(seen.records.values()) - set(topic.records.values())
         for offset, body in seen.records.items():
             known = topic.records.get(offset)
             assert known in (None, body)
@@ -116,6 +130,15 @@ class Survival:
             if body in there and not seen.channels:
                 assert body in seen.waiting.values(), f"{body!r} does not wait any more"
 
+    def _set_others_apart(self, seen: SeenChannel) -> None:
+        """What is not for the channel, and not passed over yet."""
+        for body, message in seen.pending.items():
+            publish = self.model.published[body]
+            if publish.due and publish.wall < seen.since and not message.attempts:
+                seen.others.add(body)
+        for body in seen.others:
+            del seen.pending[body]
+
     def _check_channel(self, topic: Topic, channel: Channel, whole: SeenTopic, seen: SeenChannel) -> None:
         there = set(whole.records.values())
         where = f"{topic.name}:{channel.name}"
@@ -123,8 +146,7 @@ class Survival:
             if body in there:
                 assert body in seen.pending, f"{where}: {body!r} is lost"
                 self._check_message(where, body, held, seen.pending[body])
-        new = there - set(topic.records.values())
-        for body in sorted(seen.pending.keys() - channel.pending.keys() - new):
+        for body in sorted(seen.pending.keys() - channel.pending.keys() - self._new):
             again = channel.done.get(body, -1) > self.bounds.said
             assert again, f"{where}: {body!r} comes again, finished in step {channel.done.get(body)}"
 
@@ -134,7 +156,7 @@ class Survival:
         if held.changed >= self.bounds.said:  # time that passes tells the journal, and goes on
             return
         assert seen.attempts == held.attempts, f"{where}: {body!r} has {seen.attempts} attempts, not {held}"
-        late = self.model.clock.now - held.until
+        late = self.model.clock.now - self.bounds.jumped - held.until
         if held.state == WAITS and late < 0:
             assert seen.state == WAITS, f"{where}: {body!r} is early"
         if held.state in (READY, FLIGHT):
@@ -148,7 +170,7 @@ class Survival:
         now.deferred = {body: self.model.published[body] for body in seen.deferred}
         for name, channel in seen.channels.items():
             before = topic.channels.get(name)
-            now.channels[name] = taken = Channel(name, channel.paused)
+            now.channels[name] = taken = Channel(name, channel.since, channel.paused, channel.others)
             taken.pending = {
                 body: Held(message.state, message.attempts, None, message.until, 0, self.model.step)
                 for body, message in channel.pending.items()

@@ -6,12 +6,33 @@ import pytest
 
 from tests.simulation.moves import Scene, Simulation
 
-SIMPLE = {
-    "connect": 3, "publish": 8, "speak": 20, "ask": 6, "finish": 8, "leave": 1, "pass_time": 6,
-    "begin_work": 4, "end_work": 4, "kill": 1,
+CLIENTS = {
+    "connect": 3, "publish": 8, "defer": 2, "speak": 24, "ask": 6, "finish": 8, "requeue": 2, "touch": 1,
+    "end_subscription": 0.3, "leave": 1, "stall": 0.7, "read_some": 1,
 }  # fmt: skip
+TIME = {"pass_time": 6, "begin_work": 4, "end_work": 4}
+ADMIN = {
+    "pause_topic": 0.3, "pause_channel": 0.3, "empty_topic": 0.2, "empty_channel": 0.2, "make_channel": 0.4,
+    "delete_channel": 0.1, "delete_topic": 0.1,
+}  # fmt: skip
+LIVES = {"kill": 0.5, "kill_soon": 0.5, "stop": 0.3}
+CUTS = {"cut": 0.5}
+SIMPLE = {"connect": 3, "publish": 8, "speak": 20, "ask": 6, "finish": 8, "leave": 1, **TIME, "kill": 1}
+
+SCENES = {
+    "simple": Scene(weights=SIMPLE),
+    "clients": Scene(weights={**CLIENTS, **TIME}),
+    "kills": Scene(weights={**CLIENTS, **TIME, **LIVES}),
+    "cuts": Scene(weights={**CLIENTS, **TIME, **CUTS}),
+    "admin": Scene(("a", "b"), ("c", "d"), 6, weights={**CLIENTS, **TIME, **ADMIN}),
+    "wide": Scene(("a", "b"), ("c", "d"), 6, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS}),
+    "ephemeral": Scene(
+        ("a", "e#ephemeral"), ("c", "d#ephemeral"), 6, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS}
+    ),
+}
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_topic_with_a_channel_over_kills(seed: int) -> None:
-    Simulation(seed, Scene(weights=SIMPLE)).run(1000)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_node_does_what_the_model_says(scene: str, seed: int) -> None:
+    Simulation(seed, SCENES[scene]).run(1000)

@@ -94,6 +94,7 @@ class World:
         self.clock = Clock()
         self.clock.now, self.clock.wall = 1000 * S, 1_700_000_000 * S
         self.boot = 1
+        self.jumped = 0  # how much the monotonic clock is another since the last life
         self.beneath = PowerCuts()
         self.beneath.make_directory(PATH)
         self.beneath.flush_all(PATH)
@@ -140,7 +141,9 @@ class World:
         self._forget()
         self.beneath = PowerCuts(next(self.beneath.now.cuts(self.rng, 1)))
         self.boot += 1
-        self.clock.now = self.rng.randrange(1, 100) * S
+        now = self.rng.randrange(1, 100) * S
+        self.jumped = now - self.clock.now
+        self.clock.now = now
 
     def stop(self) -> None:
         """A clean stop: slow work comes back first."""
@@ -151,6 +154,7 @@ class World:
 
     def _forget(self) -> None:
         self.calls_left = None
+        self.jumped = 0
         self.wires.clear()
         self.of_session.clear()
         self.jobs.clear()
