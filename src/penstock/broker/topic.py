@@ -127,6 +127,11 @@ class Topic:
 
     # --- what users ask for
 
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """What no channel was given yet; after a start R may stand above what is flushed, and never goes back."""
+        return self.routed, max(self.routed, self.committed)
+
     def add_channel(self, name: str, since: int) -> Channel:
         """A new channel, at R."""
         channel = Channel(name, self.routed, since, self._surroundings)
@@ -143,9 +148,9 @@ class Topic:
 
     def empty(self) -> tuple[int, int]:
         """What no channel was given yet becomes a hole; which."""
-        hole = (self.routed, self.committed)
+        hole = self.waiting
         self.add_hole(*hole)
-        self.routed = self.committed
+        self.routed = hole[1]
         for channel in self.channels.values():
             channel.limit = self.routed
         return hole

@@ -216,9 +216,9 @@ class Node:
         """What no channel was given yet becomes a hole."""
         topic = home.topic
         if home.number >= 0:
-            packed = e.pack_holes([Hole(topic.routed, topic.committed, "emptied")])
-            hole = e.Holes(home.number, topic.routed, topic.committed, packed)
-            self.scribe.order(hole, e.Routed(home.number, topic.committed, topic.follows, self.clock.wall))
+            first, next_ = topic.waiting
+            hole = e.Holes(home.number, first, next_, e.pack_holes([Hole(first, next_, "emptied")]))
+            self.scribe.order(hole, e.Routed(home.number, next_, topic.follows, self.clock.wall))
         home.stands_since = self.clock.wall
         home.log.add_hole(Hole(*topic.empty(), "emptied"))
         self.wake(home)

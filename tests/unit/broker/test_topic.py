@@ -82,6 +82,15 @@ def test_an_ephemeral_channel_keeps_the_newest_and_needs_nothing_kept() -> None:
     assert world.topic.low_water == 9
 
 
+def test_r_never_goes_back_when_a_topic_is_emptied_before_what_a_restart_found_is_flushed() -> None:
+    # given a topic as it is after a start, with sync_every=1: R at the log's end, which nobody flushed yet
+    topic = World().topic
+    topic.routed, topic.committed = 10, 5
+    # when it is emptied, then there is nothing to empty
+    assert topic.empty() == (10, 10)
+    assert topic.routed == 10
+
+
 def test_a_message_below_the_cursor_keeps_the_log_until_it_is_finished() -> None:
     world = World()
     channel = world.channel()
