@@ -6,6 +6,7 @@ import heapq
 from typing import Final, Generic, TypeVar
 
 NEVER: Final = 1 << 63
+_VOID: Final = 64  # alarms that are void, beside as many as are not, before the heap is made anew
 
 Thing = TypeVar("Thing")
 
@@ -30,10 +31,18 @@ class Alarms(Generic[Thing]):
             self._at[thing] = when
             self._count += 1
             heapq.heappush(self._heap, (when, self._count, thing))
+            self._tidy()
 
     def drop(self, thing: Thing) -> None:
         """It wants nothing any more."""
         self._at.pop(thing, None)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """What is void is not kept until its time, which may be hours away."""
+        if len(self._heap) > 2 * len(self._at) + _VOID:
+            self._heap = [alarm for alarm in self._heap if self._at.get(alarm[2]) == alarm[0]]
+            heapq.heapify(self._heap)
 
     def ring(self, now: int, limit: int = NEVER) -> list[Thing]:
         """Those whose time has come, at most so many; their alarms are off."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 from penstock.nsqd.alarms import NEVER, Alarms
 
 
@@ -41,3 +43,22 @@ def test_no_more_ring_than_asked_for() -> None:
         alarms.set(thing, thing)
     assert alarms.ring(10, 2) == [0, 1]
     assert alarms.ring(10) == [2, 3, 4]
+
+
+def test_what_was_dropped_is_not_held_until_its_time() -> None:
+    # given many things with alarms far away
+    alarms: Alarms[Thing] = Alarms()
+    things = [Thing() for _ in range(500)]
+    watched = [weakref.ref(thing) for thing in things]
+    for thing in things:
+        alarms.set(thing, 10**18)
+    # when they want nothing any more
+    while things:
+        alarms.drop(things.pop())
+    del thing
+    # then most of them are gone
+    assert sum(ref() is not None for ref in watched) < 100
+
+
+class Thing:
+    pass
