@@ -140,7 +140,7 @@ class Split:
                 left += [segment.path, segment.index_path]
         self._parent.litter += left
         with contextlib.suppress(OSError):
-            unlink(self._view.disk.files, left)
+            unlink(self._view.disk.files, self._parent.litter)
             self._parent.litter = []
 
     # --- where it was made

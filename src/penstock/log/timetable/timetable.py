@@ -49,8 +49,8 @@ class Timetable:
     """The deferred messages of one incarnation of a topic. Without any it has no files, and no folder is made."""
 
     __slots__ = (
-        "_agenda", "_buckets", "_current", "_directory_dirty", "_dirty", "_folder_dirty", "_home", "_made", "_near",
-        "_serial", "_spent", "_splitting", "_unsettled", "count", "directory", "disk", "folder",
+        "_agenda", "_buckets", "_closed", "_current", "_directory_dirty", "_dirty", "_folder_dirty", "_home", "_made",
+        "_near", "_serial", "_spent", "_splitting", "_unsettled", "count", "directory", "disk", "folder",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, folder: str, seed: int, limits: Limits | None = None) -> None:
@@ -69,7 +69,7 @@ class Timetable:
         self._splitting = False
         self._spent: list[int] = []  # descriptors of what was split, for a thread to close
         self._agenda = Agenda()
-        self._made = False
+        self._made = self._closed = False
         self._folder_dirty = self._directory_dirty = False
 
     def recover(self, keyed: Sequence[bytes] = ()) -> None:
@@ -105,6 +105,7 @@ class Timetable:
 
     def close_files(self) -> None:
         """As it is: for a topic that is deleted."""
+        self._closed = True
         for bucket in self._buckets.values():
             bucket.chain.close()
         self._close_spent()
@@ -269,6 +270,8 @@ class Timetable:
     def _split_done(self, bucket: Bucket, split: Split) -> None:
         children = split.finish()
         self._spent += split.spent
+        if self._closed:  # nothing else will
+            self._close_spent()
         self._end(bucket)
         self.count += sum(child.count for child in children) - bucket.count
         for child in children:

@@ -39,7 +39,7 @@ BIG = 600  # bytes of a body that a few of make a bucket too large
 
 @contextmanager
 def small_limits() -> Iterator[None]:
-    """Whoever makes a timetable now makes one that a dozen entries are much for."""
+    """For histories: what a million messages meet, a dozen meets."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timetable, "Limits", lambda: SMALL)
         patch.setattr(topic_log, "_AT_MOST", 2)
@@ -65,13 +65,11 @@ class History:
         start.make_directory(TOPICS)
         self.disk = PowerCuts(start)
         self._begin()
-        with small_limits():
-            self.log = TopicLog.create(Disk(self.files, limit=6), DIRECTORY, BIRTH, self.options)
+        self.log = TopicLog.create(Disk(self.files, limit=6), DIRECTORY, BIRTH, self.options)
         self.flush()
         self.disk = PowerCuts(self.disk.copy())  # crashes are of what comes now
         self._begin()
-        with small_limits():
-            self.log = TopicLog.open(Disk(self.files, limit=6), DIRECTORY, self.options)
+        self.log = TopicLog.open(Disk(self.files, limit=6), DIRECTORY, self.options)
 
     def _begin(self) -> None:
         self.options = LogOptions(self.rng.choice((400, 900, 4000)), 2500)
@@ -110,8 +108,7 @@ class History:
             self.disk = moment.kill()
         self.flushed = []
         self._begin()
-        with small_limits():
-            self.log = TopicLog.open(Disk(self.files, limit=6), DIRECTORY, self.options, after_power_cut=cut)
+        self.log = TopicLog.open(Disk(self.files, limit=6), DIRECTORY, self.options, after_power_cut=cut)
 
     def check(self) -> None:
         """Let all time pass: what was promised stands in the log, and nothing stands there twice."""

@@ -11,11 +11,17 @@ from penstock.log.topic_log import TopicLog
 from tests.kit import MemoryFiles
 from tests.unit.log.builders import new_log, open_log, read_all
 
-from .history import History
+from .history import History, small_limits
 from .world import SECOND, START
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture(autouse=True)
+def small() -> Iterator[None]:
+    with small_limits():
+        yield
 
 
 def run(seed: int, *, faults: bool = False) -> None:

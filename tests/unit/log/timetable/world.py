@@ -170,6 +170,8 @@ class World:
 
     def restart(self, files: Files | None = None, log: Log | None = None) -> World:
         """What another process finds."""
+        self.timetable.close_files()
+        self.timetable.close_files()
         self.disk.close_all()
         world = World(files or self.files, self.folder, log or self.log.after(self.step, None), self.limits)
         world.now = self.now
