@@ -25,6 +25,10 @@ SMALL = {
     "pubsub": ["--seconds=0.5", "--processes=2"],
     "latency": ["--seconds=0.3", "--rate=200", "--beside", "--unbuffered"],
     "fanout": ["--messages=2000", "--channels=2"],
+    "http": ["--seconds=0.2", "--batch=3"],
+    "connections": ["--connections=10"],
+    "deferred": ["--seconds=0.2", "--rate=100", "--defer=50"],
+    "sustained": ["--seconds=1.1"],
     "workers": ["--messages=2000", "--connections=20"],
 }
 
@@ -40,7 +44,8 @@ def nsqd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nsqd]:
 def bench(nsqd: Nsqd, load: str, folder: Path) -> dict[str, float]:
     """Its figures, by name."""
     pid = f"--pid={nsqd.process.pid}"
-    code = main(["bench", load, f"127.0.0.1:{nsqd.tcp}", pid, f"--json={folder / 'found'}", *SMALL[load]])
+    http = [f"--http=127.0.0.1:{nsqd.http}"] if load == "http" else []  # with it, the topic is gone afterwards
+    code = main(["bench", load, f"127.0.0.1:{nsqd.tcp}", pid, *http, f"--json={folder / 'found'}", *SMALL[load]])
     assert code == 0
     found: dict[str, Any] = json.loads((folder / "found").read_text())
     return {each["name"]: each["value"] for each in found["rounds"][0][0]} | {"topic": found["topics"][0]}
@@ -54,7 +59,7 @@ def test_each_load_finds_figures(load: str, nsqd: Nsqd, tmp_path: Path, capsys: 
     shown = capsys.readouterr().out
     assert all(name in shown for name in figures if name != "topic")
     assert next(iter(figures.values())) > 0
-    assert figures["server's memory"] > 0
+    assert any(name.startswith("server's memory") for name in figures)
 
 
 def test_what_was_consumed_is_what_was_there(nsqd: Nsqd, tmp_path: Path) -> None:

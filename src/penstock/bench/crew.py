@@ -28,6 +28,7 @@ class Outcome:
     began: float = 0.0  # seconds on the machine's monotonic clock
     ended: float = 0.0  # when the last message was
     cpu: float = 0.0  # seconds, without the set-up
+    by_second: list[int] = field(default_factory=list)  # messages in each whole second
     latencies: Histogram = field(default_factory=Histogram)  # ns, where the load times each message
     late: Histogram = field(default_factory=Histogram)  # ns, by which the load itself was late
 

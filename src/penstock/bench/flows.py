@@ -42,10 +42,15 @@ def publisher(
     ready()
     for client in clients:
         send(client)
-    loop.run(_NO_END if most is not None else settings.seconds, until=lambda: answers >= wanted)
+    by_second: list[int] = []
+    for _ in range(0 if most is not None else int(settings.seconds)):
+        before = answers
+        loop.run(1.0)
+        by_second.append((answers - before) * batch)
+    loop.run(_NO_END if most is not None else settings.seconds % 1, until=lambda: answers >= wanted)
     ended = monotonic()
     loop.close()
-    return Outcome(messages=answers * batch, ended=ended)
+    return Outcome(messages=answers * batch, ended=ended, by_second=by_second)
 
 
 def consumer(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.bench.connection import Connection
 from penstock.bench.crew import Outcome
-from penstock.bench.wire import pub, stamped
+from penstock.bench.wire import dpub, pub, stamped
 from penstock.errors import BenchFailed
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _UNBUFFERED: Final = {"output_buffer_size": -1, "output_buffer_timeout": -1}
 
 
 def probe(server: Address, settings: Settings, channel: str, *, ready: Callable[[], None]) -> Outcome:
-    """Outcome's `latencies` are from intended publish to receipt; its `late`, how late it was itself."""
+    """Outcome's `latencies` are from intended publish to receipt (or from due); `late`, how late it was itself."""
     features = _UNBUFFERED if settings.unbuffered else {}
     consumer = Connection(server, with_stamps=True, feature_negotiation=True, **features)
     consumer.subscribe(settings.topic, channel)
@@ -48,19 +48,26 @@ def _at_a_rate(settings: Settings, publisher: Connection, consumer: Connection, 
     count, sent = max(1, int(settings.rate * settings.seconds)), 0
     every = 1_000_000_000 / settings.rate
     start = monotonic_ns()
-    deadline = start + int(count * every + _PATIENCE * 1e9)
+    deadline = start + int(count * every + settings.defer * 1e6 + _PATIENCE * 1e9)
     for each in (publisher, consumer):
         each.socket.setblocking(False)
     while outcome.messages < count:
         now = monotonic_ns()
         while sent < count and (due := start + int(sent * every)) <= now:
             outcome.late.add(now - due)
-            publisher.send(pub(settings.topic, stamped(due, settings.size)))
+            publisher.send(_command(settings, due))
             sent += 1
         if now > deadline:
             raise BenchFailed(f"of {count} messages only {outcome.messages} came in time")
         next_ = start + int(sent * every) if sent < count else deadline
         _wait(publisher, consumer, (next_ - monotonic_ns()) / 1e9, outcome)
+
+
+def _command(settings: Settings, due: int) -> bytes:
+    """To be sent when it is `due`, and received then, or when it was deferred to."""
+    if settings.defer:
+        return dpub(settings.topic, settings.defer, stamped(due + settings.defer * 1_000_000, settings.size))
+    return pub(settings.topic, stamped(due, settings.size))
 
 
 def _wait(publisher: Connection, consumer: Connection, seconds: float, outcome: Outcome) -> None:

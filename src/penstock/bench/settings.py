@@ -44,6 +44,7 @@ class Settings:
     messages: int = 1_000_000  # that wait before consumers begin
     rate: int = 1_000  # messages a second, where a load has a rate
     channels: int = 1
+    defer: int = 0  # ms
     unbuffered: bool = False  # the server is asked to send each message at once
     beside: bool = False  # while another topic is flooded and drained
     topic: str = field(default_factory=lambda: f"bench_{secrets.token_hex(4)}")

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from penstock.bench.figures import Figure
 
-LOADS: Final = ("pub", "sub", "pubsub", "latency", "fanout", "workers")
+LOADS: Final = (
+    "pub", "sub", "pubsub", "http", "latency", "fanout", "workers", "connections", "deferred", "sustained",
+)  # fmt: skip
 OPTIONS: Final = {
     "seconds": "how long",
     "connections": "for each direction",
@@ -28,6 +30,7 @@ OPTIONS: Final = {
     "messages": "how many wait before it begins",
     "rate": "messages a second",
     "channels": "how many at most",
+    "defer": "ms from publish to due",
     "unbuffered": "ask the server to send each message at once",
     "beside": "while another topic is flooded and drained",
 }
