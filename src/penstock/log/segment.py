@@ -124,16 +124,38 @@ class Segment:
     def append(self, batch: Buffer, count: int, time: int) -> None:
         """Write a whole batch that begins at `end`; after an error the segment is as it was, or closed."""
         file = self.open(create=True)
-        size = memoryview(batch).nbytes
         try:
-            if not self.position and self.disk.files.size(file.fd):
-                self.disk.files.truncate(file.fd, 0)  # what an append that failed left there
-            write_whole(self.disk.files, file.fd, batch, self.position)
+            self._write(file, batch)
         except OSError as error:
             self._cut(file)
             raise log_error(error, f"writing {self.path}") from error
         file.unflushed = True
-        self.appended(size, count, time)
+        self.appended(memoryview(batch).nbytes, count, time)
+
+    def append_apart(self, batch: Buffer, count: int, time: int) -> Work:
+        """As `append`, on a thread; nothing else is written to it until that is through."""
+        file = self.open(create=True)
+        file.pins += 1
+        work = Work()
+        work.step(lambda: self._write(file, batch))
+
+        def done() -> None:
+            file.pins -= 1
+            file.unflushed = True
+            self.appended(memoryview(batch).nbytes, count, time)
+
+        def failed(_error: OSError) -> None:
+            file.pins -= 1
+            self._cut(file)
+
+        work.then(done)
+        work.otherwise(failed)
+        return work
+
+    def _write(self, file: OpenFile, batch: Buffer) -> None:
+        if not self.position and self.disk.files.size(file.fd):
+            self.disk.files.truncate(file.fd, 0)  # what an append that failed left there
+        write_whole(self.disk.files, file.fd, batch, self.position)
 
     def appended(self, size: int, count: int, time: int) -> None:
         """Take note of a batch that now stands at the end."""
@@ -176,6 +198,11 @@ class Segment:
     @property
     def dirty(self) -> bool:
         return self.flushed < self.position
+
+    @property
+    def flush_failed(self) -> bool:
+        """Linux may have forgotten what was not on the device then."""
+        return self._file is not None and self._file.error is not None
 
     def flushed_to(self, position: int) -> bytes:
         """The bytes up to `position` are on the device: the index entries that may be written now."""

@@ -449,7 +449,9 @@ class TopicLog:
     def _flush_failed(self, error: OSError) -> None:
         self.refused = FlushFailed(f"flushing {self.directory}: {error.strerror or error}")
 
-    def _heal(self) -> Work:
+    def _heal(self) -> Work | None:
+        if not any(segment.flush_failed for segment in self.chain.segments):
+            return self._flush_again()
         rescue = Rescue(self.chain)
         work = Work()
         self._keep_birth(work)
@@ -459,6 +461,15 @@ class TopicLog:
         work.then(rescue.adopt)
         work.otherwise(lambda _error: rescue.give_up())
         work.then(lambda: self._healed(end))
+        return work
+
+    def _flush_again(self) -> Work | None:
+        """No batch was lost: topic.json had no room, or a directory failed. So nothing has to be copied either."""
+        work = self.flush()
+        if work is None:
+            self._healed(self.end)
+        else:
+            work.then(lambda: self._healed(self._flushed))
         return work
 
     def _healed(self, end: int) -> None:
