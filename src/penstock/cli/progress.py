@@ -35,12 +35,13 @@ class _Line:
         self._out = out
         self._start = time.monotonic()
         self._next = 0.0
+        self._of = ""
 
     def tell(self, of: str, count: int) -> None:
         now = time.monotonic()
-        if now < self._next:
+        if of == self._of and now < self._next:
             return
-        self._next = now + _EVERY
+        self._of, self._next = of, now + _EVERY
         rate = int(count / max(now - self._start, _EVERY))
         self._out.write(f"{_CLEAR}{count:,} {self._noun}, {rate:,} a second, now in {of}")
         self._out.flush()

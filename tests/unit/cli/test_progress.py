@@ -39,6 +39,14 @@ def test_a_terminal_shows_it_ten_times_a_second_and_is_clean_afterwards(clock: l
     assert "\n" not in terminal.getvalue()
 
 
+def test_what_takes_long_is_named_when_it_begins(clock: list[float]) -> None:
+    terminal = Terminal()
+    with progress("messages", terminal) as tell:
+        tell("orders", 1000)
+        tell("mail: sorting", 1000)  # and nothing for a while
+    assert terminal.getvalue().split("\r\x1b[K")[-2].endswith("now in mail: sorting")
+
+
 def test_the_rate_is_that_of_the_whole_time(clock: list[float]) -> None:
     terminal = Terminal()
     with progress("messages", terminal) as tell:

@@ -87,7 +87,7 @@ class _Building:
 
     def add(self, number: int, topic: Topic) -> None:
         """Make the topic, its log and its channels."""
-        self._progress(topic.name, self._messages)
+        self._progress(f"{topic.name}: sorting", self._messages)
         log = self._target.create(topic.name)
         self.journal.add(TopicCreated(number, topic.name, log.birth.incarnation), TopicPaused(number, topic.paused))
         made = self.made[topic.name] = TopicCount(paused=topic.paused)

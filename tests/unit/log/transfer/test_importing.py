@@ -154,9 +154,9 @@ def test_how_far_it_is_can_be_followed() -> None:
     told: list[tuple[str, int]] = []
     # when they are imported
     import_folder(FOLDER, NODE, now=NOW, files=files, boot="boot", progress=lambda *how: told.append(how))
-    # then each topic is named, and the number rises
-    assert [name for name, _ in told] == ["t"] * (len(told) - 1) + ["u"]
-    assert len(told) > 3
+    # then each topic is named, also while nothing comes out yet, and the number rises
+    assert [name for name, _ in told] == ["t: sorting", *["t"] * (len(told) - 2), "u: sorting"]
+    assert len(told) > 4
     assert [count for _, count in told] == sorted(count for _, count in told)
     assert told[-1][1] == 200
 
