@@ -22,7 +22,7 @@ from bisect import insort
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from penstock.errors import CorruptLog, FlushFailed, NotRetained, Refused, TooLarge, log_error
+from penstock.errors import CorruptLog, FlushFailed, LogError, NotRetained, Refused, TooLarge, log_error
 from penstock.log import birth as birth_file
 from penstock.log.birth import RESERVE, Birth
 from penstock.log.chain import Chain, Hole, unlink_steps
@@ -418,8 +418,12 @@ class TopicLog:
         if work:
             work.step(lambda: through.append(True))
         self._deferred = 0
-        self.timetable.flush(work)
-        self.timetable.settle(work, end)
+        try:
+            self.timetable.flush(work)
+            self.timetable.settle(work, end)
+        except LogError:
+            work.drop()
+            raise
         work.then(lambda: self._flushed_to(end))
         work.otherwise(lambda error: None if any(through) else self._flush_failed(error))
         if not work:

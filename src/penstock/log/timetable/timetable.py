@@ -23,6 +23,7 @@ import contextlib
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from penstock.errors import LogError
 from penstock.log.timetable.agenda import LEAD, Agenda
 from penstock.log.timetable.bucket import DAY, HOUR, MINUTE, SECOND, Bucket, Home, Limits, Name, State
 from penstock.log.timetable.load import Loading
@@ -305,7 +306,12 @@ class Timetable:
         for bucket in list(self._dirty.values()):
             if bucket.flushing or not bucket.count or (bucket.failed and bucket.state is State.SPLITTING):
                 continue
-            bucket.flush(work)
+            try:
+                bucket.flush(work)
+            except LogError:
+                if bucket.state is State.SPLITTING:
+                    continue  # a thread has just put files that are flushed in its place
+                raise
             work.then(lambda bucket=bucket: self._flushed(bucket))  # type: ignore[misc]
             work.otherwise(lambda _error, bucket=bucket: self._not_flushed(bucket))  # type: ignore[misc]
 
