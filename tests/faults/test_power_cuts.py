@@ -18,7 +18,6 @@ from .history import PATH, History, small_world, work_off
 from .known import Book, Known
 from .rules import JOURNAL, check_deferred, check_journal, check_topics
 
-
 FOUND = (93, 104)  # a timetable's split that ends when its topic is deleted, or while a flush begins
 
 

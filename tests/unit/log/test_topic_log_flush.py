@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from penstock.errors import FlushFailed, Refused
+from penstock.errors import FlushFailed, Refused, TooManyFiles
 from penstock.log.topic_log import TopicLog
 from penstock.protocol.batch import HEADER, RECORD
 from tests.kit import FailingFiles, MemoryFiles
@@ -123,3 +123,21 @@ def test_a_log_that_cannot_be_flushed_says_so_when_it_is_closed() -> None:
         log.close()
     assert len(log.disk) == 0
     assert texts(read_all(open_log(files.beneath, sync_every=2500))) == EXPECTED
+
+
+def test_a_flush_that_cannot_begin_holds_no_file() -> None:
+    # given something to flush in the log, and in a timetable whose file cannot be opened now
+    files = FailingFiles(MemoryFiles())
+    log = filled(files)
+    log.defer([b"later"], 1 << 62, 0)
+    (name,) = [name for name, _ in files.list(f"{DIRECTORY}/timetable")]
+    log.disk.close(f"{DIRECTORY}/timetable/{name}")
+    files.fail(errno.EMFILE, on="open", path="*timetable*")
+    log.disk.limit = 1
+    with pytest.raises(TooManyFiles):
+        log.work()
+    # then the next turn does it, and nothing is held open in the end
+    flush_log(log)
+    assert log.flushed == 3
+    log.close()
+    assert len(log.disk) == 0
