@@ -76,6 +76,13 @@ class Nsqd:
             raise TypeError("no object")
         return found
 
+    def resident(self) -> int:
+        """Bytes of memory."""
+        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self.process.pid}/status").read_text())
+        if found is None:
+            raise AssertionError("no VmRSS")
+        return int(found[1]) << 10
+
     def kill(self) -> None:
         """As `kill -9`."""
         self.process.kill()
