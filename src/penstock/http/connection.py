@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, cast
 
 from penstock.http.later import Later
 from penstock.http.limits import LARGE, SLICE, TURN, time_for
@@ -54,8 +54,8 @@ class Connection(asyncio.Protocol):
     """Made by a server for each client. No exception leaves it: a handler's is answered 500, any other cuts it."""
 
     __slots__ = (
-        "_asked", "_begun", "_ended", "_held", "_out", "_parser", "_phase", "_reading", "_server", "_stream", "_taken",
-        "_transport", "_waits", "deadline",
+        "_asked", "_begun", "_ended", "_held", "_out", "_parser", "_phase", "_reading", "_server", "_taken",
+        "_transport", "_waits", "_work", "deadline",
     )  # fmt: skip
 
     def __init__(self, server: Server) -> None:
@@ -68,7 +68,9 @@ class Connection(asyncio.Protocol):
         self._ended = False  # the client sends nothing more, but may wait for answers
         self._asked: Request | None = None  # whose answer is being made
         self._begun: float | None = None
-        self._stream: asyncio.Future[None] | None = None
+        self._work: asyncio.Future[Any] | None = (
+            None  # a handler or a stream: nobody waits for it when the client is gone
+        )
         self._taken: asyncio.Future[None] | None = None  # what a stream waits for
         self.deadline = inf
 
@@ -85,8 +87,8 @@ class Connection(asyncio.Protocol):
         self._waits |= LEAVING
         self._held = _NOTHING
         self._parser.close()
-        if self._stream is not None:
-            self._stream.cancel()
+        if self._work is not None:
+            self._work.cancel()
         self._server.left(self)
 
     def data_received(self, data: bytes) -> None:
@@ -254,7 +256,7 @@ class Connection(asyncio.Protocol):
         self.deadline = inf
 
     def _wait_for(self, answer: Awaitable[Response], request: Request) -> None:
-        task = asyncio.ensure_future(answer)
+        self._work = task = asyncio.ensure_future(answer)
         task.add_done_callback(partial(self._answered, request))
         self._server.at_work.add(task)
         self._wait(request)
@@ -262,6 +264,9 @@ class Connection(asyncio.Protocol):
     @_alone
     def _answered(self, request: Request, task: asyncio.Future[Response]) -> None:
         self._server.at_work.discard(task)
+        self._work = None
+        if task.cancelled() and self._waits >= LEAVING:
+            return
         try:
             answer = task.result()
             if not isinstance(answer, Response):
@@ -329,9 +334,9 @@ class Connection(asyncio.Protocol):
         sending = send(
             blocks, response.length, chunked=chunked, write=self._transport.write, taken=self._client_has_taken
         )
-        self._stream = asyncio.ensure_future(sending)
-        self._stream.add_done_callback(partial(self._streamed, request))
-        self._server.at_work.add(self._stream)
+        self._work = stream = asyncio.ensure_future(sending)
+        stream.add_done_callback(partial(self._streamed, request))
+        self._server.at_work.add(stream)
         self._waits |= ANSWER
         if not self._waits & CLIENT:
             self.deadline = inf
@@ -339,7 +344,7 @@ class Connection(asyncio.Protocol):
     @_alone
     def _streamed(self, request: Request, stream: asyncio.Future[None]) -> None:
         self._server.at_work.discard(stream)
-        self._stream = None
+        self._work = None
         if stream.cancelled():
             self._transport.abort()
         elif (problem := stream.exception()) is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -400,22 +401,46 @@ def test_what_does_not_end_in_time_is_cut() -> None:
     assert client.wire.cut
 
 
-def test_a_handler_that_does_not_end_is_cancelled() -> None:
-    seen: list[BaseException] = []
+@pytest.mark.parametrize("end", [lambda client: client.wire.close(), None], ids=["client-goes", "server-stops"])
+def test_a_handler_whose_client_is_gone_is_cancelled(end: Callable[[Client], None] | None) -> None:
+    cancelled: list[bool] = []
 
     async def forever(_request: Request) -> Response:
-        await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
         return text("never")
 
     async def stop() -> None:
-        server = serve(one(forever), on_error=lambda _request, error: seen.append(error))
-        Client(server).say(get("/"))
+        server = serve(one(forever))
+        client = Client(server)
+        client.say(get("/"))
         await asyncio.sleep(0)
-        await server.stop(0)
+        if end is None:
+            await server.stop(0)
+        else:
+            end(client)
+            await settled(client)
         assert server.at_work == set()
+        assert not client.wire.sent
 
     asyncio.run(stop())
-    assert [type(error) for error in seen] == [asyncio.CancelledError]
+    assert cancelled == [True]
+
+
+def test_a_handler_that_is_cancelled_by_another_is_answered() -> None:
+    async def cancelled(_request: Request) -> Response:
+        raise asyncio.CancelledError
+
+    async def ask() -> list[int]:
+        client = Client(serve(one(cancelled), on_error=lambda _request, _problem: None))
+        client.say(get("/"))
+        await settled(client)
+        return client.statuses
+
+    assert asyncio.run(ask()) == [500]
 
 
 # --- what is told
