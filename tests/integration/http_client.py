@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Answer(NamedTuple):
@@ -28,10 +31,17 @@ class Http:
     def close(self) -> None:
         self._connection.close()
 
-    def ask(self, method: str, target: str, body: bytes | None = None, **headers: str) -> Answer:
-        self._connection.request(method, target, body=body, headers=headers)
+    def send(self, method: str, target: str, body: bytes | Iterator[bytes] | None = None) -> None:
+        """A body that comes in pieces goes in chunks."""
+        self._connection.request(method, target, body=body, encode_chunked=True)
+
+    def answer(self) -> Answer:
         answer = self._connection.getresponse()
         return Answer(answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()})
+
+    def ask(self, method: str, target: str, body: bytes | None = None) -> Answer:
+        self.send(method, target, body)
+        return self.answer()
 
     def get(self, target: str) -> Answer:
         return self.ask("GET", target)

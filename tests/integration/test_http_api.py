@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -235,8 +236,8 @@ def test_an_ephemeral_topic_is_published_to_by_its_escaped_name(web: Http, nsqd:
 
 
 def test_published_in_one_chunked_body(web: Http, nsqd: Nsqd) -> None:
-    web._connection.request("POST", "/pub?topic=chunked", body=iter([b"hel", b"lo"]), encode_chunked=True)
-    assert web._connection.getresponse().read() == b"OK"
+    web.send("POST", "/pub?topic=chunked", iter([b"hel", b"lo"]))
+    assert web.answer().body == b"OK"
     assert take(nsqd, "chunked", 1) == [b"hello"]
 
 
@@ -534,3 +535,47 @@ def test_the_lookups_may_be_changed(web: Http) -> None:
 def test_what_an_option_cannot_be_is_refused(web: Http, name: str, value: bytes, status: int, expected: str) -> None:
     answer = web.ask("PUT", f"/config/{name}", value)
     assert (answer.status, answer.message) == (status, expected)
+
+
+# --- debug
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize(
+    "path", ["/debug/pprof/", "/debug/pprof/goroutine", "/debug/pprof/profile", "/debug/freememory"]
+)
+def test_what_is_inside_is_nobody_s_business_unless_it_is_asked_for(web: Http, method: str, path: str) -> None:
+    assert web.ask(method, path).status == 404
+
+
+def test_what_is_inside_can_be_seen(tmp_path: Path) -> None:
+    nsqd = Nsqd(tmp_path, "--debug-http")
+    web = Http(nsqd.http)
+    for line in web.get("/debug/pprof/").body.decode().splitlines():
+        assert web.get(line.split()[0] + "?seconds=0").status in (200, 400)
+    assert b"--debug-http" in web.get("/debug/pprof/cmdline").body
+    stacks = web.get("/debug/pprof/goroutine").body
+    assert b"thread MainThread\n" in stacks
+    assert b"in serve" in stacks
+    assert web.post("/debug/freememory").status == 200
+    for seconds in ("0", "-1", "x", "301", "\u0661"):
+        assert web.get(f"/debug/pprof/profile?seconds={quote(seconds)}").message == "INVALID_SECONDS"
+    # given a profile that takes long, another one is refused
+    other = Http(nsqd.http)
+    other.get("/ping")
+    other.send("GET", "/debug/pprof/profile?seconds=300")
+    answer = web.get("/debug/pprof/profile?seconds=1")
+    assert (answer.status, answer.message) == (409, "PROFILE_IN_PROGRESS")
+    nsqd.kill()
+    other.close()
+    web.close()
+
+
+def test_a_profile_says_where_the_loop_was(tmp_path: Path) -> None:
+    nsqd = Nsqd(tmp_path, "--debug-http")
+    web = Http(nsqd.http)
+    lines = web.get("/debug/pprof/profile?seconds=1").body.decode().splitlines()
+    assert sum(int(line.rpartition(" ")[2]) for line in lines) > 10
+    assert any("__._run;" in line for line in lines)
+    web.close()
+    assert nsqd.stop() == 0

@@ -66,6 +66,9 @@ class Options:
     https_address: str = option(
         "0.0.0.0:4152", "where HTTPS clients connect: host:port; of use with a certificate only", kind=ADDRESS
     )
+    debug_http: bool = option(
+        False, "answer /debug/pprof/ over HTTP: where threads stand, a profile of the loop", ours=True
+    )
     broadcast_address: str = option(
         socket.gethostname,
         "the host that is told to nsqlookupd and to those who ask, for clients to connect to",

@@ -73,6 +73,7 @@ NSQ: list[tuple[str, str, Any]] = [
     ("worker-id", "worker_id", False),
 ]
 OURS: list[tuple[str, str, Any]] = [
+    ("debug-http", "debug_http", False),
     ("retention-bytes", "retention_bytes", 1 << 30),
     ("retention-time", "retention_time", duration("24h")),
     ("retention-total-bytes", "retention_total_bytes", 10 << 30),

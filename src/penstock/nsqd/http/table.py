@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from penstock.http import Routes
 from penstock.nsqd.http.about import About
 from penstock.nsqd.http.config import TOO_BIG, Config
+from penstock.nsqd.http.debug import Debug
 from penstock.nsqd.http.publishing import Publishing
 from penstock.nsqd.http.stats import Stats
 from penstock.nsqd.http.topics import Topics
@@ -35,6 +36,8 @@ def routes(service: Service, ports: Ports, on_level: Callable[[], None]) -> Rout
     table.add("PUT", "/config/:opt", config.put, max_body=service.options.max_msg_size, too_big=TOO_BIG)
     _publishing(table, service)
     _topics(table, Topics(service))
+    if service.options.debug_http:
+        Debug().add_to(table)
     return table
 
 
