@@ -94,7 +94,10 @@ class Tail:
     def _begin_chunk(self, made: int, size: int) -> int:
         """A new chunk, to which the `made` bytes of the batch being made move."""
         old = self._chunk
-        self._chunk = bytearray(max(made + size, min(LARGEST, max(SMALLEST, 2 * len(old)))))
+        needed = made + size
+        if made > HEADER and needed > LARGEST:
+            needed += made  # a large batch of many puts is not moved at each of them
+        self._chunk = bytearray(max(needed, min(LARGEST, max(SMALLEST, 2 * len(old)))))
         if self._fill > self._used:
             self._chunk[:made] = old[self._used : self._fill]
             self._fill = made

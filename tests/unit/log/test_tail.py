@@ -88,6 +88,18 @@ def test_what_is_too_large_is_not_kept() -> None:
     assert texts(read_all(tail, 1)) == [(1, b"next")]
 
 
+def test_a_batch_of_many_puts_is_moved_few_times() -> None:
+    # given a batch that becomes far larger than what is kept
+    tail = Tail(0)
+    sizes = set()
+    # when it is put together from many pieces
+    for _ in range(400):
+        tail.put([bytes(10_000)], 1, BASE)
+        sizes.add(tail.size)
+    # then its memory grew by doubling, else each piece would have moved all before it
+    assert len(sizes) < 16
+
+
 def test_a_large_batch_that_was_abandoned_is_not_kept_either() -> None:
     tail = Tail(0)
     write(tail, b"small")
