@@ -46,7 +46,7 @@ def test_it_fails_where_something_is_lost(monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.setattr(demo, "Process", Forgetful)
     monkeypatch.setattr(demo, "QUIET", 1.0)
     # when it is shown
-    code = demo.main(SHORT)
+    code = demo.main(["--load", "0.1", "--delay", "60"])
     # then it says so
     shown = capsys.readouterr().out
     assert code == 1
