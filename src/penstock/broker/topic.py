@@ -69,8 +69,12 @@ class Topic:
 
     def advance(self, committed: int, now: int) -> None:
         """The log is committed up to there."""
+        behind = self.committed < self.routed  # after a start: what the channels were given is not all flushed
         self.committed = committed
         self.route(now)
+        if behind and not self.follows:
+            for channel in self.channels.values():
+                channel.pump(now)
 
     def route(self, now: int) -> None:
         """Move R as far as it may go, and let the channels give what they have."""

@@ -146,6 +146,8 @@ class Home:
 
     def _block(self, offset: int) -> Block | None:
         log = self.log
+        if offset >= log.committed:
+            return None  # found by the start and not flushed yet: its flush pumps the channels
         try:
             block = log.read(offset, now=offset != self._warm_at)  # also where damage has to be looked over
         except BlockingIOError:

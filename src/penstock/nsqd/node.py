@@ -377,6 +377,8 @@ class Node:
         for home in self.homes.values():
             self.wake(home)
             self.look_at(home)
+            if home.log.committed < home.log.end:  # its consumers wait for the flush
+                self.flush(home)
 
     def close(self) -> None:
         """Write everything down; the folder is left as after a clean stop."""
