@@ -11,7 +11,6 @@ from penstock.nsqd.http.arguments import existing_channel, existing_topic, topic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from penstock.broker.channel import Channel
     from penstock.nsqd.service import Service
 
 _DONE: Final = text()
@@ -44,11 +43,7 @@ class Topics:
         topic(request, self._node)
 
     def delete_topic(self, request: Request) -> None:
-        home = existing_topic(request, self._node)
-        channels = list(home.topic.channels.values())
-        self._node.delete_topic(home)
-        for channel in channels:
-            self._send_away(channel)
+        self._node.delete_topic(existing_topic(request, self._node))
 
     def empty_topic(self, request: Request) -> None:
         self._node.empty_topic(existing_topic(request, self._node, check=True))
@@ -67,7 +62,6 @@ class Topics:
     def delete_channel(self, request: Request) -> None:
         home, channel = existing_channel(request, self._node)
         self._node.delete_channel(home, channel.name)
-        self._send_away(channel)
 
     def empty_channel(self, request: Request) -> None:
         _, channel = existing_channel(request, self._node)
@@ -79,10 +73,3 @@ class Topics:
 
     def unpause_channel(self, request: Request) -> None:
         self._node.pause_channel(existing_channel(request, self._node)[1], False)
-
-    def _send_away(self, channel: Channel) -> None:
-        """Its consumers are disconnected, as nsqd does."""
-        gone = set(channel.consumers)
-        for session, connection in list(self._service.of_session.items()):
-            if session.consumer in gone:
-                connection.finish()
