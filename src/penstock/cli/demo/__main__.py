@@ -38,7 +38,7 @@ QUIET: Final = 15.0  # seconds without a message, until none is expected any mor
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m penstock.cli.demo", description=(__doc__ or "").strip())
     parser.add_argument("--load", type=float, default=1.0, metavar="SECONDS", help="from the first publish to the kill")
-    parser.add_argument("--delay", type=float, default=4.0, metavar="SECONDS", help="of the deferred messages")
+    parser.add_argument("--delay", type=float, default=5.0, metavar="SECONDS", help="of the deferred messages")
     arguments = parser.parse_args(argv)
     try:
         with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
@@ -80,11 +80,11 @@ def _publish_and_kill(nsqd: Process, outcome: Outcome, load: float, delay: float
     for publisher in publishers:
         publisher.start()
     end = time.monotonic() + load
-    for number in range(DEFERRED):
-        name = b"deferred-%d" % number
+    for first in range(0, DEFERRED, AT_ONCE):
+        names = [b"deferred-%d" % number for number in range(first, first + AT_ONCE)]
         due = time.time() + delay
-        deferring.defer(TOPIC, round(delay * 1000), name)
-        outcome.due[name] = due
+        deferring.defer(TOPIC, round(delay * 1000), names)
+        outcome.due.update(dict.fromkeys(names, due))
     publishers[0].join(max(0.0, end - time.monotonic()))
     nsqd.kill()
     for publisher in publishers:

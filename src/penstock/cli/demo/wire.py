@@ -30,11 +30,13 @@ class Wire:
 
     def publish(self, topic: str, bodies: Sequence[bytes]) -> None:
         """All of them in one MPUB, answered when this returns."""
-        sized = b"".join([struct.pack(">I", len(body)) + body for body in bodies])
-        self._ask(b"MPUB %s\n" % topic.encode(), struct.pack(">I", len(bodies)) + sized)
+        count = struct.pack(">I", len(bodies))
+        self._ask(b"MPUB %s\n%s" % (topic.encode(), _sized(count + b"".join(map(_sized, bodies)))))
 
-    def defer(self, topic: str, delay_ms: int, body: bytes) -> None:
-        self._ask(b"DPUB %s %d\n" % (topic.encode(), delay_ms), body)
+    def defer(self, topic: str, delay_ms: int, bodies: Sequence[bytes]) -> None:
+        """A DPUB for each, one behind the other, all answered when this returns."""
+        command = b"DPUB %s %d\n" % (topic.encode(), delay_ms)
+        self._ask(b"".join([command + _sized(body) for body in bodies]), len(bodies))
 
     def subscribe(self, topic: str, channel: str, ready: int) -> None:
         self._ask(f"SUB {topic} {channel}\n".encode())
@@ -51,14 +53,13 @@ class Wire:
             yield bodies
             self._socket.sendall(b"".join(ids))
 
-    def _ask(self, command: bytes, body: bytes | None = None) -> None:
-        sized = b"" if body is None else struct.pack(">I", len(body)) + body
-        self._socket.sendall(command + sized)
-        while True:
+    def _ask(self, commands: bytes, answers: int = 1) -> None:
+        self._socket.sendall(commands)
+        while answers:
             for _, frame in self._frames():
-                if frame[_HEAD:] == b"OK":
-                    return
-                raise OSError(f"{command!r} was answered {frame[_HEAD:]!r}")
+                if frame[_HEAD:] != b"OK":
+                    raise OSError(f"{commands[:40]!r} was answered {frame[_HEAD:]!r}")
+                answers -= 1
 
     def _frames(self) -> list[tuple[int, bytes]]:
         """Kind and bytes of what came by now, with its head; heartbeats are answered. Empty where none is whole."""
@@ -79,3 +80,7 @@ class Wire:
                 frames.append((kind, frame))
         self._received = data[at:]
         return frames
+
+
+def _sized(data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + data
