@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -85,6 +87,20 @@ def test_what_was_to_be_sent_while_the_server_stood_still_counts_as_late(nsqd: N
     assert len(found.latencies) == found.messages == 200
     assert found.latencies.largest >= 295_000_000
     assert found.latencies.at(85) >= 100_000_000
+
+
+def test_a_backlog_outlives_a_restart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # given an nsqd that the load starts itself, on a port that was free a moment ago
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        server = f"127.0.0.1:{free.getsockname()[1]}"
+    command = f"{sys.executable} -m penstock.nsqd.main --data-path={tmp_path} --tcp-address={server}"
+    # when it is filled, stopped, started and drained
+    small = ["--messages=5000", f"--start={command} --http-address=127.0.0.1:0", f"--json={tmp_path / 'found'}"]
+    assert main(["bench", "backlog", server, *small]) == 0
+    # then all is there
+    figures = {each["name"]: each["value"] for each in json.loads((tmp_path / "found").read_text())["rounds"][0][0]}
+    assert (figures["lost"], figures["delivered again"]) == (0, 0)
+    assert figures["delivered after the restart"] > 0
 
 
 def test_two_servers_are_compared_in_rounds(nsqd: Nsqd, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

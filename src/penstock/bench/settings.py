@@ -29,6 +29,7 @@ class Server:
     tcp: Address
     http: Address | None = None  # to tidy up, and for the loads that speak HTTP
     pid: int | None = None  # to tell its CPU time and memory
+    start: str = ""  # the command that runs it, for the loads that start it themselves
 
 
 @dataclass(frozen=True)

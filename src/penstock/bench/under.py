@@ -54,7 +54,7 @@ def with_channels(server: Server, settings: Settings, *channels: str) -> None:
 
 def filled(server: Server, settings: Settings) -> None:
     """`messages` of them are in the topic."""
-    crew.together([(publisher, (server.tcp, settings, settings.connections, settings.messages))])
+    crew.together([(publisher, (server.tcp, settings, min(settings.connections, 4), settings.messages))])
 
 
 @contextmanager

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from penstock.bench.figures import Figure
 
 LOADS: Final = (
-    "pub", "sub", "pubsub", "http", "latency", "fanout", "workers", "connections", "deferred", "sustained",
+    "pub", "sub", "pubsub", "http", "latency", "fanout", "workers", "backlog", "connections", "deferred", "sustained",
 )  # fmt: skip
 OPTIONS: Final = {
     "seconds": "how long",
@@ -53,6 +53,8 @@ def _add_load(loads: Any, name: str, servers: list[str]) -> None:
     parser.add_argument("servers", nargs=count, metavar="HOST:PORT", help="TCP address of each server")
     parser.add_argument("--http", nargs=count, default=[""] * count, help="HTTP address: topics are deleted afterwards")
     parser.add_argument("--pid", nargs=count, type=int, default=[None] * count, help="to tell CPU and memory")
+    if hasattr(module, "STARTS"):
+        parser.add_argument("--start", nargs=count, required=True, metavar="COMMAND", help="runs the server")
     parser.add_argument("--rounds", type=int, default=5 if count > 1 else 1, help="the median counts (%(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="the figures of every round")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="a chart")
@@ -71,9 +73,10 @@ def _add_option(parser: argparse.ArgumentParser, name: str, default: float) -> N
 
 def run(arguments: argparse.Namespace) -> int:
     module = import_module(f"penstock.bench.loads.{arguments.load}")
+    starts = getattr(arguments, "start", [""] * len(arguments.servers))
     servers = [
-        Server(address(tcp), address(http) if http else None, pid)
-        for tcp, http, pid in zip(arguments.servers, arguments.http, arguments.pid, strict=True)
+        Server(address(tcp), address(http) if http else None, pid, start)
+        for tcp, http, pid, start in zip(arguments.servers, arguments.http, arguments.pid, starts, strict=True)
     ]
     rounds: list[list[list[Figure]]] = [[] for _ in servers]
     topics = []
