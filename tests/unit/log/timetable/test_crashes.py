@@ -118,6 +118,25 @@ def crash_twice(life: Callable[[History], None], *, moves: bool, stride: int = 1
                 again.crashed(second.step, cut=True).check()
 
 
+def one_split(history: History) -> None:
+    """A bucket too large, dealt out to others before any of it is due."""
+    for number in range(4):
+        history.defer([b"%d " % number + bytes(500)], (70 + number) * SECOND)
+    history.flush()
+    history.now += 40 * SECOND
+    while work := history.log.timetable.prepare(history.now):
+        work()
+    history.flush()
+
+
+def test_power_goes_anywhere_in_a_split() -> None:
+    history = History(1)
+    one_split(history)
+    for moment in history.disk.moments():
+        for _ in range(6):
+            history.crashed(moment.step, cut=True).check()
+
+
 @pytest.mark.parametrize("moves", [False, True])
 def test_a_kill_and_a_crash_anywhere_in_what_follows(moves: bool) -> None:
     crash_twice(all_moved_and_rolled, moves=moves, stride=2)
