@@ -35,15 +35,36 @@ class IndexCheck:
         self.damaged = believed < len(data)
         self.wrong = False  # it says what the batches do not
         self._next = 0
+        self._time = 0  # of the last good batch before the run
 
     def run(self, run: Run) -> None:
         """These are good batches."""
         positions = self.index.positions
         while self._next < len(positions) and positions[self._next] < run.stop:
             mark = self.index.at(self._next)
-            if mark.position >= run.position and not _stands(mark, run):
+            if mark.position >= run.position and not self._stands(mark, run):
                 self.wrong = True
             self._next += 1
+        self._time = run.time
+
+    def _stands(self, mark: Mark, run: Run) -> bool:
+        """A mark that was made at the end of the file, by a clean stop, has the time of the batch before it."""
+        at = mark.position - run.position
+        try:
+            head = header(run.data, at)
+        except ValueError:
+            return False
+        if head.first != mark.offset or mark.time > head.appended:
+            return False
+        return mark.time == head.appended or mark.time >= self._time_before(at, run)
+
+    def _time_before(self, at: int, run: Run) -> int:
+        time = self._time
+        position = 0
+        while position < at:
+            head = header(run.data, position)
+            time, position = head.appended, head.end
+        return time
 
     def end(self, tail: End, gaps: list[Gap]) -> int:
         """The file ends so, and is bad there; up to which offset it once went."""
@@ -64,14 +85,6 @@ class IndexCheck:
         if self.damaged:
             return "damaged"
         return "wrong" if self.wrong else "good"
-
-
-def _stands(mark: Mark, run: Run) -> bool:
-    try:
-        head = header(run.data, mark.position - run.position)
-    except ValueError:
-        return False
-    return (head.first, head.appended) == (mark.offset, mark.time)
 
 
 def is_sealed(data: bytes, first: int, seed: int) -> bool:

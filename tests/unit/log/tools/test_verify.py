@@ -204,6 +204,21 @@ def test_segments_that_retention_takes_meanwhile_are_no_damage() -> None:
 # --- the small files
 
 
+def test_a_node_that_goes_on_after_a_clean_stop_is_clean() -> None:
+    # given a log that was closed in the middle of a segment: its index has a mark for the batch that comes next
+    files = MemoryFiles()
+    node = start(files, segment=100_000)
+    fill(node.create("orders"), 20)
+    node.close()
+    node = start(files, segment=100_000)
+    # when that batch comes, later
+    fill(node.logs[0], 20)
+    node.close()
+    # then the mark, which could not know its time, is right
+    report = store(verify(files, PATH))
+    assert (report.records, report.files[0].index) == (40, "good")
+
+
 def test_an_index_that_was_hurt_is_told_and_one_that_is_missing_is_not() -> None:
     files = MemoryFiles()
     node = start(files)
