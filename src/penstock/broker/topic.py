@@ -85,14 +85,24 @@ class Topic:
             self.routed = self.committed
         for channel in self.channels.values():
             channel.limit = self.routed
-            if channel.ephemeral and self.routed - channel.cursor > self.bound:
-                self._drop_oldest(channel)
+            if channel.ephemeral and (oldest := self._last(self.bound)) > channel.cursor:
+                self._drop_to(channel, oldest)
             channel.pump(now)
 
-    def _drop_oldest(self, channel: Channel) -> None:
+    def _drop_to(self, channel: Channel, oldest: int) -> None:
         """An ephemeral channel keeps what its bound allows; the oldest yield."""
-        first, channel.cursor = channel.cursor, self.routed - self.bound
-        channel.skipped += self.count(first, channel.cursor)
+        first, channel.cursor = channel.cursor, oldest
+        channel.skipped += self.count(first, oldest)
+
+    def _last(self, count: int) -> int:
+        """Where the last so many messages below R begin."""
+        first = self.routed - count
+        for begin, end in reversed(self.holes):
+            if begin < self.routed:
+                if (end := min(end, self.routed)) <= first:
+                    break
+                first -= end - begin
+        return first
 
     # --- holes and counts
 

@@ -82,6 +82,21 @@ def test_an_ephemeral_channel_keeps_the_newest_and_needs_nothing_kept() -> None:
     assert world.topic.low_water == 9
 
 
+def test_a_hole_is_nothing_that_an_ephemeral_channel_has_to_drop_messages_for() -> None:
+    # given a topic with an ephemeral channel that may lag three messages behind, and a hole behind the second one
+    world = World(bound=3)
+    channel = world.channel("c#ephemeral")
+    world.publish(b"0", b"1", *[b"lost"] * 100)
+    channel.cursor = 0
+    channel.skipped = 0
+    world.topic.add_hole(2, 102)
+    # when a third one comes, then none was dropped; with two more, two are
+    world.publish(b"102")
+    assert (channel.cursor, channel.skipped) == (0, 0)
+    world.publish(b"103", b"104")
+    assert (channel.cursor, channel.skipped) == (102, 2)
+
+
 def test_r_never_goes_back_when_a_topic_is_emptied_before_what_a_restart_found_is_flushed() -> None:
     # given a topic as it is after a start, with sync_every=1: R at the log's end, which nobody flushed yet
     topic = World().topic
