@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench import appending, memory, reading, recovering, topics
+from bench import appending, memory, reading, recovering, serving, topics
 from bench.facts import facts
 from bench.load import Load, quick
 
@@ -24,6 +24,7 @@ PARTS = {
     "recover": recovering.rows,
     "topics": topics.rows,
     "memory": memory.rows,
+    "serve": serving.rows,
 }
 RESULTS: Final = Path(__file__).parent / "results"
 
@@ -63,7 +64,7 @@ def _target(arguments: argparse.Namespace, known: Mapping[str, str | int]) -> Pa
     """Where the figures go; those of `--quick` say nothing."""
     if arguments.json or arguments.quick:
         return arguments.json  # type: ignore[no-any-return]
-    return RESULTS / f"log-{known['date']}-{known['commit']}.json"
+    return RESULTS / f"{known['date']}-{known['commit']}.json"
 
 
 def _shown(row: Row) -> str:

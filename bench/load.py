@@ -40,6 +40,8 @@ class Load:
     topic: int = 1 << 30  # bytes of the topic that is recovered
     topics: int = 10_000
     large: int = 4 << 30  # bytes of the topic whose memory is looked at
+    seconds: float = 2.0  # of each load on a server
+    messages: int = 1_000_000  # that wait for consumers
 
 
 def quick(directory: str) -> Load:
@@ -53,6 +55,8 @@ def quick(directory: str) -> Load:
         topic=1 << 20,
         topics=20,
         large=4 << 20,
+        seconds=0.1,
+        messages=1_000,
     )
 
 
