@@ -21,7 +21,8 @@ MS = 10**6
 class Command(NamedTuple):
     stop: int  # where its bytes end in the stream
     topic: str  # that it may make
-    done: Callable[[], None]  # what the node has carried out when it has the last of them
+    begin: Callable[[], None]  # before the node has the last of them,
+    done: Callable[[], None]  # and after that: what it has carried out
 
 
 class Expected(NamedTuple):
@@ -58,11 +59,19 @@ class Client:
 
     # --- saying
 
-    def _say(self, line: str, body: bytes | None = None, *, topic: str = "", done: Callable[[], None]) -> None:
+    def _say(
+        self,
+        line: str,
+        body: bytes | None = None,
+        *,
+        topic: str = "",
+        begin: Callable[[], None] = lambda: None,
+        done: Callable[[], None],
+    ) -> None:
         data = line.encode() + b"\n" + (b"" if body is None else struct.pack(">I", len(body)) + body)
         self._outbox += data
         self._said += len(data)
-        self._commands.append(Command(self._said, topic, done))
+        self._commands.append(Command(self._said, topic, begin, done))
 
     def feed(self, size: int) -> None:
         """The node reads so many bytes of what was said; where a command may end it, one command at a time."""
@@ -81,8 +90,10 @@ class Client:
 
     def _mark(self, until: int) -> None:
         for command in self._commands:
-            if command.topic and command.stop <= until:
-                self.model.touching.add(command.topic)
+            if command.stop <= until:
+                command.begin()
+                if command.topic:
+                    self.model.touching.add(command.topic)
 
     @property
     def unfed(self) -> int:
@@ -126,11 +137,10 @@ class Client:
             framed = (struct.pack(">I", len(publish.body)) + publish.body for publish in publishes)
             line, body = f"MPUB {topic}", struct.pack(">I", len(publishes)) + b"".join(framed)
 
-        def done() -> None:
+        def begin() -> None:
             for publish in publishes:
                 publish.asked, publish.wall = self.model.step, self.model.clock.wall
                 publish.due = self.model.clock.wall + delay if delay else 0
-            self._expect(answered, failed)
 
         def failed(error: bytes) -> None:
             if self.model.deleted.get(topic, -1) < publishes[0].asked:
@@ -141,7 +151,7 @@ class Client:
             for publish in publishes:
                 self.model.answered(publish)
 
-        self._say(line, body, topic=topic, done=done)
+        self._say(line, body, topic=topic, begin=begin, done=lambda: self._expect(answered, failed))
 
     def finish(self, body: bytes) -> None:
         self._about(body, "FIN", "", lambda channel: self.model.finish(self, channel, body))

@@ -78,6 +78,7 @@ class Topic:
     deferred: dict[bytes, Publish] = field(default_factory=dict)  # answered, not due or not moved yet
     channels: dict[str, Channel] = field(default_factory=dict)
     end: int = 0  # all below is told
+    committed: int = 0
 
     @property
     def ephemeral(self) -> bool:
@@ -130,13 +131,14 @@ class Model:
     def route(self, topic: Topic) -> None:
         if topic.paused or not topic.channels:
             return
-        for body in topic.waiting.values():
+        routed = {offset: body for offset, body in topic.waiting.items() if offset < topic.committed}
+        for offset, body in routed.items():
+            del topic.waiting[offset]
             for channel in topic.channels.values():
                 if self.published[body].is_for(channel):
                     channel.pending[body] = Held(changed=self.step)
                 else:
                     channel.others.add(body)
-        topic.waiting.clear()
 
     def answered(self, publish: Publish) -> None:
         """OK: from now on it must not be lost."""
@@ -219,10 +221,11 @@ class Model:
         channel.paused, topic.changed = paused, self.step
 
     def empty_topic(self, topic: Topic) -> None:
-        for offset, body in topic.waiting.items():
-            del topic.records[offset]
-            del self.offsets[body]
-        topic.waiting.clear()
+        for offset, body in list(topic.waiting.items()):
+            if offset < topic.committed:
+                del topic.waiting[offset]
+                del topic.records[offset]
+                del self.offsets[body]
         topic.changed = self.step
 
     def empty_channel(self, topic: Topic, channel: Channel) -> None:

@@ -282,7 +282,7 @@ class Simulation:
             found = look(self.world.node)
         Survival(self.model, bounds).check(found)
         for name, home in self.world.node.homes.items():
-            self.model.topics[name].end = home.log.end
+            self.model.topics[name].end, self.model.topics[name].committed = home.log.end, home.log.committed
 
     # --- the end
 

@@ -75,10 +75,11 @@ class Oracle:
             assert topic.channels[gone].ephemeral, f"{gone} is gone"
             assert not topic.channels[gone].clients
             self.model.delete_channel(topic, gone)
-        if home.log.committed > topic.end:
+        if home.log.committed > topic.committed:
             for offset, body, id_ in records_from(home, topic.end):
                 self.model.committed(topic, offset, body, id_)
-            topic.end = home.log.committed
+            topic.committed = home.log.committed
+            topic.end = max(topic.end, topic.committed)
             self.model.route(topic)
 
     def _mark(self) -> None:
@@ -91,7 +92,7 @@ class Oracle:
             if isinstance(home.log, TopicLog):
                 incarnation = home.log.birth.incarnation
                 self.flushed[incarnation] = max(home.log.flushed, self.flushed.get(incarnation, 0))
-                if not home.log.timetable.dirty:
+                if not home.log.timetable.dirty and home.log.flushed == home.log.end:  # with what was moved
                     self.put[incarnation] = step
 
     def begins(self) -> None:

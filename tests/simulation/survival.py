@@ -79,6 +79,8 @@ class Survival:
             return Topic(name, seen.incarnation, seen.base, self.model.step, ALL)
         assert name in self.model.touching or self.model.deleted[name] > self.bounds.sure, f"{name} was deleted"
         topic.changed = ALL
+        topic.records = {offset: body for offset, body in topic.records.items() if seen.records.get(offset) == body}
+        topic.deferred.clear()  # some of it may be gone already
         return topic
 
     # --- records
@@ -146,7 +148,7 @@ class Survival:
             if body in there:
                 assert body in seen.pending, f"{where}: {body!r} is lost"
                 self._check_message(where, body, held, seen.pending[body])
-        for body in sorted(seen.pending.keys() - channel.pending.keys() - self._new):
+        for body in sorted(seen.pending.keys() - channel.pending.keys() - self._new - set(topic.waiting.values())):
             again = channel.done.get(body, -1) > self.bounds.said
             assert again, f"{where}: {body!r} comes again, finished in step {channel.done.get(body)}"
 

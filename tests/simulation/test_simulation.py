@@ -26,6 +26,7 @@ SCENES = {
     "cuts": Scene(weights={**CLIENTS, **TIME, **CUTS}),
     "admin": Scene(("a", "b"), ("c", "d"), 6, weights={**CLIENTS, **TIME, **ADMIN}),
     "wide": Scene(("a", "b"), ("c", "d"), 6, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS}),
+    "each-flushed": Scene(("a", "b"), ("c", "d"), 6, 1, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS}),
     "ephemeral": Scene(
         ("a", "e#ephemeral"), ("c", "d#ephemeral"), 6, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS}
     ),

@@ -226,7 +226,10 @@ class World:
 
     def finish_jobs(self) -> None:
         """All of it, also what comes of it."""
+        rounds = 0
         while self.jobs or self.back:
+            rounds += 1
+            assert rounds < SPINS, "slow work makes slow work, again and again"
             while self.jobs:
                 self.do_job(0)
             while self.back:
