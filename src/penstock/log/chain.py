@@ -125,24 +125,42 @@ class Chain:
 
     def append(self, batch: Buffer, first: int, count: int, time: int) -> None:
         """Write a batch behind the last one, in a new segment where it does not fit or does not follow."""
-        size = memoryview(batch).nbytes
-        last = self.segments[-1] if self.segments else None
-        if last is not None and not last.closed and last.end == first and last.position + size <= self.max_bytes:
-            last.append(batch, count, time)
-            return
-        if last is not None and not last.position and last.first == first and not last.tail_bad:
-            last.closed = False  # nothing stands in it yet, whatever its size
-            last.append(batch, count, time)
-            return
-        self.roll()  # first: were this to fail, an empty new file would hide what the old one takes next
-        segment = self.segment(first)
-        self.directory_dirty = True
+        segment = self._segment_for(first, memoryview(batch).nbytes)
         try:
             segment.append(batch, count, time)
         except LogError:
-            self.disk.close(segment.path)  # nobody else knows of it
+            self._forget_unused(segment)
             raise
-        self._add(segment)
+        self._adopt(segment)
+
+    def append_apart(self, batch: Buffer, first: int, count: int, time: int) -> Work:
+        """As `append`, on a thread; nothing else is appended until that is through."""
+        segment = self._segment_for(first, memoryview(batch).nbytes)
+        work = segment.append_apart(batch, count, time)
+        work.then(lambda: self._adopt(segment))
+        work.otherwise(lambda _error: self._forget_unused(segment))
+        return work
+
+    def _segment_for(self, first: int, size: int) -> Segment:
+        """The last one where the batch fits and follows, else a new one, which is in the chain once it holds it."""
+        last = self.segments[-1] if self.segments else None
+        if last is not None and not last.closed and last.end == first and last.position + size <= self.max_bytes:
+            return last
+        if last is not None and not last.position and last.first == first and not last.tail_bad:
+            last.closed = False  # nothing stands in it yet, whatever its size
+            return last
+        self.roll()  # first: were this to fail, an empty new file would hide what the old one takes next
+        self.directory_dirty = True
+        return self.segment(first)
+
+    def _adopt(self, segment: Segment) -> None:
+        if not self.segments or segment is not self.segments[-1]:
+            self._add(segment)
+
+    def _forget_unused(self, segment: Segment) -> None:
+        """Nobody else knows of a new one whose first batch failed."""
+        if not self.segments or segment is not self.segments[-1]:
+            self.disk.close(segment.path)
 
     def roll(self) -> None:
         """The last segment takes no more batches."""

@@ -21,13 +21,13 @@ from penstock.log.damage import report
 from penstock.log.files import write_whole
 from penstock.log.index import ENTRY, SEAL, STEP, Gap, Index, Mark, decode, encode_entry, seed_of_index
 from penstock.log.scan import Reader, Tail, find_good, scan
+from penstock.log.work import Work
 from penstock.protocol.batch import header, length_at, seek, walk
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from penstock.log.disk import Disk, OpenFile
-    from penstock.log.work import Work
 
 _HINTS: Final = 32  # places remembered for readers that go on where they stopped
 

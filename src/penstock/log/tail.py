@@ -133,6 +133,15 @@ class Tail:
         if len(self._chunk) > LARGEST:
             self.release()
 
+    def detach(self) -> None:
+        """A thread writes the batch that was sealed: what is put from now on goes behind it.
+
+        Where that fails, `release` to its beginning, and the batch that is being made is gone too.
+        """
+        self.end += self.count
+        self.release()
+        self.count = 0
+
     def abandoned(self) -> None:
         """The batch never was."""
         self.count = 0

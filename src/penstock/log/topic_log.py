@@ -59,8 +59,8 @@ class TopicLog:
     """The durable log of one incarnation of a topic."""
 
     __slots__ = (
-        "_birth_dirty", "_birth_unsure", "_deferred", "_delete_first", "_delete_to", "_doomed", "_flushed", "_holes",
-        "_work", "birth", "chain", "directory", "disk", "end", "held", "keyed", "last_time", "options", "refused",
+        "_apart", "_birth_dirty", "_birth_unsure", "_deferred", "_delete_first", "_delete_to", "_doomed", "_flushed",
+        "_holes", "_work", "birth", "chain", "directory", "disk", "end", "held", "keyed", "last_time", "options", "refused",
         "tail", "timetable",
     )  # fmt: skip
 
@@ -78,6 +78,7 @@ class TopicLog:
         self.timetable = Timetable(disk, directory, birth.seed)
         self.keyed: list[bytes] = []  # headers that recovery found of batches published under a key
         self._flushed = self.end
+        self._apart: Work | None = None  # the batch that a thread writes
         self._deferred = 0  # messages, since the last flush began
         self._birth_dirty = False  # topic.json is to be flushed soon
         self._birth_unsure = False  # or with the next flush: the last process may not have come to that
@@ -228,6 +229,11 @@ class TopicLog:
         self._check(size)
         self.tail.put_moved(source, places, size, self.birth.base)
 
+    @property
+    def pending(self) -> int:
+        """Bytes that were put and are not written."""
+        return self.tail.pending
+
     def _check(self, size: int) -> None:
         if self.refused is not None:
             raise Refused(f"{self.birth.name}: {self.refused}") from self.refused
@@ -241,18 +247,50 @@ class TopicLog:
             return first
         time = max(now, self.last_time)
         try:
-            self._check(0)
-            if first + count > self.birth.reserved:
-                self._reserve(first + count)
-            batch = self.tail.seal(time, self.birth.seed, flags=flags, key=key)
-            self.chain.append(batch, first, count, time)
+            self.chain.append(self._seal(time, flags, key), first, count, time)
         except BaseException:
             self.tail.abandoned()
             raise
         self.tail.written()
-        self.end = self.tail.end
-        self.last_time = time
+        self._written(first + count, time)
         return first
+
+    def write_apart(self, now: int) -> Work:
+        """As `write`, on a thread: what is put meanwhile goes into the next batch, and is gone too if this one fails.
+
+        Until it is through, nothing else is written.
+        """
+        first, count = self.end, self.tail.count
+        time = max(now, self.last_time)
+        try:
+            work = self.chain.append_apart(self._seal(time, 0, b""), first, count, time)
+        except BaseException:
+            self.tail.abandoned()
+            raise
+        self.tail.detach()
+        work.then(lambda: self._written(first + count, time))
+        work.otherwise(lambda _error: self._not_written(first))
+        self._apart = work
+        return work
+
+    def _seal(self, time: int, flags: int, key: bytes) -> memoryview:
+        """The batch that was put, whole."""
+        if self._apart is not None:
+            raise Refused(f"{self.birth.name}: a thread is writing")
+        self._check(0)
+        if (end := self.end + self.tail.count) > self.birth.reserved:
+            self._reserve(end)
+        return self.tail.seal(time, self.birth.seed, flags=flags, key=key)
+
+    def _written(self, end: int, time: int) -> None:
+        self._apart = None
+        self.end = end
+        self.last_time = time
+
+    def _not_written(self, first: int) -> None:
+        self._apart = None
+        self.tail.abandoned()
+        self.tail.release(first)
 
     def _reserve(self, end: int) -> None:
         """Seldom: flushes reserve ahead, unless they take longer than tens of millions of messages."""
@@ -407,7 +445,9 @@ class TopicLog:
         return self._work is not None and not self._work.finished
 
     def _keep(self) -> Work | None:
-        return self._heal() if self.refused else self.flush()
+        if self.refused:
+            return None if self._apart else self._heal()
+        return self.flush()
 
     def flush(self) -> Work | None:
         """Flush what is written so far, and reserve offsets ahead."""

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _CONGESTED: Final = 256 << 10  # unsent bytes at which the loop tells of it, and again when most of them are gone
 _DEAF: Final = 4 << 20  # unsent bytes at which a client is not read any more: it does not read its answers
-_OWED: Final = 4096  # answers that wait for the device, at which it is not read any more either
+_OWED: Final = 4096  # answers that wait for the device, at which it is not read any more either,
+_PENDING: Final = 4 << 20  # or bytes that were published and are not answered
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -54,7 +55,7 @@ class Connection(asyncio.BufferedProtocol):
         self.heard = service.clock.now
         session = self.session
         session.received(nbytes)
-        if session.ending or session.owes > _OWED:
+        if session.ending or self._hears_enough():
             service.outgoing(self)
 
     def eof_received(self) -> bool:
@@ -111,11 +112,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def _listen(self) -> None:
         """Read from the client as long as it takes its answers and they do not pile up."""
-        session = self.session
-        deaf = session.unsent > _DEAF or session.owes > _OWED
+        deaf = self._hears_enough()
         if deaf != self._deaf and not self._transport.is_closing():
             self._deaf = deaf
             (self._transport.pause_reading if deaf else self._transport.resume_reading)()
+
+    def _hears_enough(self) -> bool:
+        session = self.session
+        return session.unsent > _DEAF or session.owes > _OWED or session.pending > _PENDING
 
     # --- ending
 

@@ -10,11 +10,11 @@ whoever runs it, one at a time, and comes back here.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from penstock.broker.channel import Surroundings
 from penstock.broker.topic import Topic
-from penstock.errors import LogError, NotRetained
+from penstock.errors import LogError, NotRetained, log_error
 from penstock.log.memory_log import MemoryLog
 from penstock.log.segment import Block
 from penstock.log.topic_log import TopicLog
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from penstock.broker.channel import Channel
     from penstock.log.work import Work
     from penstock.protocol.commands import Publish
+
+
+APART: Final = 1 << 20  # bytes of a batch that a thread writes: here it would hold the loop for milliseconds
 
 
 class Clock:
@@ -50,12 +53,32 @@ class _Waiting(NamedTuple):
     ticket: Ticket
 
 
+class Put:
+    """What is in the open batch, and who waits for it."""
+
+    __slots__ = ("bytes", "count", "tickets")
+
+    def __init__(self) -> None:
+        self.tickets: list[Ticket] = []
+        self.count = 0
+        self.bytes = 0
+
+    def add(self, ticket: Ticket, count: int, size: int) -> None:
+        self.tickets.append(ticket)
+        self.count += count
+        self.bytes += size
+
+    def failed(self, error: LogError) -> None:
+        for ticket in self.tickets:
+            ticket.done(error)
+
+
 class Home:
     """One topic of a node, with its log."""
 
     __slots__ = (
-        "_clock", "_deferred", "_run", "_seen", "_tickets", "_waiting", "_warm_at", "_warming", "log", "number",
-        "put_bytes", "put_count", "stands_since", "topic",
+        "_clock", "_deferred", "_dirty", "_put", "_run", "_seen", "_waiting", "_warm_at", "_warming", "log", "number",
+        "stands_since", "topic", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -68,23 +91,24 @@ class Home:
         clock: Clock,
         run: Callable[[Work, Callable[[], None]], None],
         set_alarm: Callable[[int, Channel], None],
+        dirty: Callable[[Home], None],
         random: Random,
     ) -> None:
         self.log = log
+        self._dirty = dirty  # the turn's end is to look at it
         self.number = -1  # in the journal
         self.stands_since = 0  # wall ns: what is published after that waits for a channel, while R stands
         surroundings = Surroundings(self._block, set_alarm, random)
         self.topic = Topic(name, routed=routed, committed=log.committed, bound=bound, surroundings=surroundings)
         self._clock = clock
         self._run = run
-        self._tickets: list[Ticket] = []  # for the batch that is open
         self._waiting: deque[_Waiting] = deque()  # for a flush
         self._deferred: list[Ticket] = []  # for a flush of the timetable
         self._seen = -1
         self._warming = False
         self._warm_at = -1  # the offset whose bytes a thread has just read
-        self.put_count = 0  # in the open batch
-        self.put_bytes = 0
+        self._put = Put()
+        self.writing = False  # a thread writes a batch: others wait for it
 
     @property
     def base(self) -> int:
@@ -96,33 +120,47 @@ class Home:
         """Bodies where they were received; the answer comes at the end of the turn, or after a flush."""
         body_bytes = found.stop - found.start - (4 + found.skip) * found.count
         self.log.put_framed(found.data, found.start, found.stop, found.count, self._clock.wall, skip=found.skip)
-        self._tickets.append(ticket)
-        self.put_count += found.count
-        self.put_bytes += body_bytes
+        self._put.add(ticket, found.count, body_bytes)
 
     def put(self, bodies: Sequence[bytes], ticket: Ticket) -> None:
         """As `publish`, for bodies on their own."""
         self.log.put(bodies, self._clock.wall)
-        self._tickets.append(ticket)
-        self.put_count += len(bodies)
-        self.put_bytes += sum(map(len, bodies))
+        self._put.add(ticket, len(bodies), sum(map(len, bodies)))
 
     def write(self) -> LogError | None:
         """The turn is over: one batch of what it brought, and the answers that this allows; why it failed, if so."""
-        tickets, self._tickets = self._tickets, []
-        count, self.put_count = self.put_count, 0
-        size, self.put_bytes = self.put_bytes, 0
+        if self.writing:
+            return None  # behind what a thread writes
+        put, self._put = self._put, Put()
         try:
+            if isinstance(self.log, TopicLog) and self.log.pending >= APART:
+                work = self.log.write_apart(self._clock.wall)
+                self.writing = True
+                self._run(work, lambda: self._written_apart(work, put))
+                return None
             self.log.write(self._clock.wall)
         except LogError as error:
-            for ticket in tickets:
-                ticket.done(error)
+            put.failed(error)
             return error
-        self.topic.message_count += count
-        self.topic.message_bytes += size
-        self._waiting.extend(_Waiting(self.log.end, ticket) for ticket in tickets)
-        self.committed()
+        self._written(put)
         return None
+
+    def _written_apart(self, work: Work, put: Put) -> None:
+        self.writing = False
+        if work.error is None:
+            self._written(put)
+        else:
+            after, self._put = self._put, Put()
+            for each in (put, after):  # what stood behind it is gone as well
+                each.failed(log_error(work.error, f"writing {self.topic.name}"))
+        self._dirty(self)
+
+    def _written(self, put: Put) -> None:
+        self.topic.message_count += put.count
+        self.topic.message_bytes += put.bytes
+        end = self.log.end
+        self._waiting.extend(_Waiting(end, ticket) for ticket in put.tickets)
+        self.committed()
 
     def committed(self) -> None:
         """Answer what may be answered, and route it."""
@@ -193,6 +231,9 @@ class Home:
         if isinstance(self.log, TopicLog):
             while (work := self.log.timetable.prepare(wall)) is not None:
                 self._run(work, prepared)
+        self.write()  # what was put comes first
+        if self.writing:
+            return False
         moved = self.log.move_due(wall)
         if moved:
             self.committed()

@@ -119,6 +119,7 @@ class Node:
             clock=self.clock,
             run=self.run,
             set_alarm=self._set_alarm,
+            dirty=self.dirty,
             random=self._random,
         )
 
@@ -259,11 +260,13 @@ class Node:
         """The turn is over: write what it brought, answer, deliver."""
         while self._dirty:
             home, _ = self._dirty.popitem()
-            self._awake[home] = None
             if isinstance(home.write(), DiskFull):
                 self._yield_room()
-            if home.flush_due:
-                self.flush(home)
+            if self.homes.get(home.topic.name) is home:
+                self.wake(home)
+                self.look_at(home)
+                if home.flush_due:
+                    self.flush(home)
 
     def flush(self, home: Home) -> None:
         """Give a thread what the topic has to do, if nothing of it is under way."""
@@ -332,7 +335,8 @@ class Node:
             self.logger.error("TOPIC(%s): %s", home.topic.name, error)
             self._looks.set(home, self.clock.wall + RETRY)
         else:
-            self.look_at(home)
+            if not home.writing:  # else when that is through
+                self.look_at(home)
 
     def _keep(self) -> None:
         awake, self._awake = self._awake, {}

@@ -50,15 +50,18 @@ _PRUNE: Final = 64  # deliveries remembered before those that left are forgotten
 class Owed:
     """An answer that others may have to wait for; nothing yet, until it is known."""
 
-    __slots__ = ("_count", "_failed", "_session", "frame")
+    __slots__ = ("_count", "_failed", "_session", "_size", "frame")
 
-    def __init__(self, session: Session, count: int, failed: type[ClientError]) -> None:
+    def __init__(self, session: Session, count: int, size: int, failed: type[ClientError]) -> None:
         self._session = session
         self._count = count
+        self._size = size
         self._failed = failed
         self.frame: bytes | None = None
+        session.pending += size
 
     def done(self, error: LogError | None) -> None:
+        self._session.pending -= self._size
         if error is None:
             self.frame = OK * self._count
         else:
@@ -97,6 +100,7 @@ class Session:
         self.ending = False  # nothing more is taken; what is owed is sent, then the connection is closed
         self.unsent = 0  # bytes that the socket has not taken
         self.sent = 0  # bytes given to it
+        self.pending = 0  # bytes of its publishes that are not answered
         self.beating = 0  # ns between its heartbeats
         self._out = out
         self._parser = Parser(service.limits)
@@ -227,7 +231,7 @@ class Session:
         self._publish(command, MpubFailed, 1)
 
     def _publish(self, command: Pubs | Mpub, failed: type[ClientError], answers: int) -> None:
-        owed = Owed(self, answers, failed)
+        owed = Owed(self, answers, command.stop - command.start, failed)
         self._owed.append(owed)
         try:
             home = self.node.topic(command.topic)
@@ -245,7 +249,7 @@ class Session:
             raise MpubFailed(f"MPUB failed {error}") from error
 
     def dpub(self, command: Dpub) -> None:
-        owed = Owed(self, 1, DpubFailed)
+        owed = Owed(self, 1, len(command.body), DpubFailed)
         self._owed.append(owed)
         try:
             home = self.node.topic(command.topic)

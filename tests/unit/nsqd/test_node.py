@@ -322,3 +322,91 @@ def test_a_deferred_message_of_a_topic_without_channels_is_for_the_first_one() -
     world.tick(0.01)  # one that was read from the disk meanwhile
     # then it is for the first one only
     assert (first.offsets, second.offsets) == ([0], [])
+
+
+# --- batches that a thread writes
+
+LARGE = b"x" * (1 << 20)
+
+
+def test_a_large_batch_is_written_on_a_thread_and_others_come_behind_it() -> None:
+    # given a large publish, and a small one while a thread writes it
+    world = World()
+    _, _, hand = world.consume("t", "c")
+    large = world.publish("t", b"a", LARGE)
+    small = world.publish("t", b"b")
+    other = world.publish("u", b"c")
+    assert (large.answers, small.answers, other.answers) == ([], [], [None])
+    assert hand.offsets == []
+    # when the thread is through, then both are answered and delivered, in order
+    world.work()
+    world.node.turn()
+    assert (large.answers, small.answers) == ([None], [None])
+    assert hand.offsets == [0, 1, 2]
+    world.kill()
+    assert world.bodies("t", [0, 1, 2]) == [b"a", LARGE, b"b"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_large_batch_that_cannot_be_written_is_answered_so_and_what_stood_behind_it_too(code: int) -> None:
+    memory = MemoryFiles()
+    memory.make_directory(PATH)
+    files = FailingFiles(memory)
+    world = World(files)
+    before = world.publish("t", b"a")
+    files.fail(code, on="write", path="*/0*.log", written=1000)
+    large = world.publish("t", LARGE)
+    behind = world.publish("t", b"b")
+    world.work()
+    assert before.answers == [None]
+    assert all(len(each.answers) == 1 and each.answers[0] is not None for each in (large, behind))
+    # then the next ones take the offsets that nobody was told of
+    after = world.publish("t", b"c")
+    assert after.answers == [None]
+    assert world.log("t").end == 2
+    world.kill()
+    assert world.bodies("t", [0, 1]) == [b"a", b"c"]
+
+
+def test_a_topic_may_be_deleted_while_a_thread_writes_to_it() -> None:
+    world = World()
+    large = world.publish("t", LARGE)
+    behind = world.publish("t", b"b")
+    world.node.delete_topic(world.home("t"))
+    world.work()
+    world.node.turn()
+    world.work()
+    assert len(large.answers) == len(behind.answers) == 1
+    assert world.publish("t", b"c").answers == [None]
+    world.kill()
+    assert world.home("t").log.end == 1
+
+
+def test_what_is_due_waits_for_a_batch_that_a_thread_writes() -> None:
+    world = World()
+    _, _, hand = world.consume("t", "c")
+    world.node.defer(world.home("t"), [b"later"], S, Ticket())
+    world.publish("t", LARGE)
+    world.clock.now += 2 * S
+    world.clock.wall += 2 * S
+    world.node.tick()
+    assert hand.offsets == []
+    world.work()
+    world.node.turn()
+    world.tick(0.01)
+    world.tick(0.01)
+    assert hand.offsets == [0, 1]
+    assert world.home("t").log.deferred_count == 0
+
+
+def test_a_large_batch_waits_for_its_flush_where_every_message_is_flushed() -> None:
+    world = World(sync_every=1)
+    ticket = world.publish("t", LARGE)
+    work, done = world.works.popleft()
+    work()
+    done()
+    assert ticket.answers == []
+    world.node.turn()
+    world.work()
+    assert ticket.answers == [None]
+    assert world.log("t").flushed == 1
