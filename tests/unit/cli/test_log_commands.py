@@ -190,3 +190,11 @@ def test_backup_of_what_is_damaged_copies_it_and_ends_with_1(node: Path, tmp_pat
     assert code == 1
     assert f"penstock log backup: {copied}: bad from byte 0 to 390" in lines
     assert copied.read_bytes() == log_file(node).read_bytes()
+
+
+def test_verify_knows_a_lost_file_by_its_index(node: Path, say: Say) -> None:
+    path = log_file(node)
+    path.unlink()
+    code, lines = say("verify", node)
+    assert code == 1
+    assert f"damage {path}: the file is missing: offsets 0 to 9 are lost" in lines

@@ -78,9 +78,11 @@ def offsets(first: int, end: int) -> str:
     return f"offset {first} is" if end == first + 1 else f"offsets {first} to {end - 1} are"
 
 
-def gap(found: Gap) -> str:
+def gap(found: Gap, *, missing: bool = False) -> str:
     """What was damaged, and which offsets went with it."""
     lost = f"{offsets(found.first, found.next)} lost" if found.next > found.first else "no offset is known lost"
+    if missing:
+        return f"the file is missing: {lost}"
     if found.stop == found.position:
         return f"it ends at byte {found.position}, and went further: {lost}"
     return f"bytes {found.position} to {found.stop} are bad: {lost}"

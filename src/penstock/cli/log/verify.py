@@ -85,7 +85,7 @@ def _row(title: str, reports: list[StoreReport]) -> list[str]:
 def _findings(report: StoreReport) -> Iterator[str]:
     yield from (f"damage  {complaint}" for complaint in report.complaints)
     for file in report.files:
-        yield from (f"damage  {file.path}: {showing.gap(gap)}" for gap in file.gaps)
+        yield from (f"damage  {file.path}: {showing.gap(gap, missing=file.missing)}" for gap in file.gaps)
         if file.index in ("damaged", "wrong"):
             yield f"damage  {file.path}: its index is {file.index}; `penstock log repair` makes it again"
         if file.unreadable:
@@ -133,6 +133,7 @@ def _file_as_json(report: FileReport) -> dict[str, object]:
         "first_time": showing.moment(report.first_time) if report.records else None,
         "last_time": showing.moment(report.last_time) if report.records else None,
         "damage": [gap._asdict() for gap in report.gaps],
+        "missing": report.missing,
         "unreadable": report.unreadable,
         "unfinished": report.unfinished,
         "index": report.index,

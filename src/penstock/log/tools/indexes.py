@@ -37,6 +37,12 @@ class IndexCheck:
         self._next = 0
         self._time = 0  # of the last good batch before the run
 
+    @property
+    def reach(self) -> int:
+        """The offset up to which it knows of batches."""
+        last = self.index.sealed or self.index.last()
+        return last.offset if last else 0
+
     def run(self, run: Run) -> None:
         """These are good batches."""
         positions = self.index.positions

@@ -91,7 +91,8 @@ def _repair_store(files: Files, store: Store, dry_run: bool) -> Iterator[Deed]:
     last = report.files[-1] if report.files else None
     for file in report.files:
         for gap in file.gaps:
-            yield Deed("leave", file.path, f"bad from byte {gap.position} to {gap.stop}: readers step over it")
+            bad = "is missing" if file.missing else f"bad from byte {gap.position} to {gap.stop}"
+            yield Deed("leave", file.path, f"{bad}: readers step over it")
         if file.bytes and file.index not in ("", "good"):
             if not dry_run:
                 entries = indexes.make(files, file.path, file.first, store.seed, file is not last)

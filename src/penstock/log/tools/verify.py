@@ -5,6 +5,7 @@ A node may be running: what it is writing, has just deleted, or begins meanwhile
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +17,10 @@ from penstock.log.data_path import JOURNAL
 from penstock.log.index import Gap
 from penstock.log.tools import small_files
 from penstock.log.tools.deferred import moved
+from penstock.log.tools.indexes import SUFFIX as INDEX
 from penstock.log.tools.indexes import IndexCheck
 from penstock.log.tools.looking import Run, names, stretches
-from penstock.log.tools.store import LOG, TIMETABLE, left_over
+from penstock.log.tools.store import LOG, TIMETABLE, first_of, left_over
 from penstock.log.tools.stores import find, is_data_path
 from penstock.protocol.batch import header, record
 
@@ -48,6 +50,7 @@ class FileReport:
     last_time: int = 0
     gaps: list[Gap] = field(default_factory=list)  # damage; also at the end, where more has been than there is now
     unfinished: int = 0  # bytes of a batch that is being written, or was when a node was killed: no damage
+    missing: bool = False  # only its index is there, and says how far it went
     unreadable: bool = False  # there were bytes that the device did not give
     index: str = ""  # "good", "missing", "damaged", "wrong"; empty for files that have none
     base: int | None = None  # what the first record says of the ids
@@ -118,12 +121,25 @@ def verify_store(files: Files, store: Store) -> StoreReport:
         numbers, damaged = moved(files, store)
         report.moved = len(numbers)
         report.complaints += [f"{path}: bytes {gap.position} to {gap.stop} are bad" for path, gap in damaged]
+    if store.kind == LOG and not store.only:
+        report.files += _lost_end(files, store, report.files)
     expected = report.files[0].first if report.files else 0
     if store.kind == LOG and store.topic and not store.only:
         expected = _check_birth(files, report, expected)
     report.holes = list(_holes(report.files, expected))
     _look_around(files, report)
     return report
+
+
+def _lost_end(files: Files, store: Store, found: list[FileReport]) -> Iterator[FileReport]:
+    """Files behind the others that are lost, and their indexes are not: an index goes before its file does."""
+    end = max((file.next for file in found), default=0)
+    for name in names(files, store.directory)[0]:
+        path = f"{store.directory}/{name.removesuffix(INDEX)}.log"
+        first = first_of(os.path.basename(path))
+        if name.endswith(INDEX) and first is not None and first >= end and not files.exists(path):
+            was = max(first, IndexCheck(files, path, first, store.seed).reach)
+            yield FileReport(path, first, first, gaps=[Gap(first, was, 0, 0)], missing=True)
 
 
 def verify_file(files: Files, store: Store, segment: SegmentFile) -> FileReport:

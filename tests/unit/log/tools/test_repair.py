@@ -149,6 +149,17 @@ def test_a_log_that_lost_its_end_goes_on_beyond_it() -> None:
     assert sorted(bodies(again)) == list(range(55))
 
 
+def test_a_log_that_lost_its_last_file_goes_on_beyond_it() -> None:
+    files = MemoryFiles()
+    log = stopped(files)
+    last = segment_paths(log)[-1]
+    files.unlink(last)
+    assert repaired(files) == [("leave", last), ("repair", f"{log.directory}/topic.json")]
+    assert repaired(files) == [("leave", last)]
+    (again,) = start(files).logs
+    assert again.end >= log.end
+
+
 @pytest.mark.parametrize(
     ("data", "kept"),
     [

@@ -163,6 +163,23 @@ def test_a_segment_that_is_missing_is_damage_and_a_power_cut_is_none() -> None:
     assert not report.clean
 
 
+def test_a_last_segment_that_is_missing_is_known_by_its_index() -> None:
+    # given a log whose last file is gone
+    files = MemoryFiles()
+    node = start(files)
+    log = node.create("orders")
+    fill(log, 60)
+    node.close()
+    last = log.chain.segments[-1]
+    files.unlink(last.path)
+    # when it is verified
+    report = store(verify(files, PATH))
+    # then the file and its offsets are told
+    assert [file.path for file in report.files if file.missing] == [last.path]
+    assert gaps(report) == [Gap(last.first, 60, 0, 0)]
+    assert not report.clean
+
+
 def test_where_a_log_went_on_after_a_power_cut_is_a_hole_and_no_damage() -> None:
     # given a node whose machine lost power, with messages before and after that
     files = MemoryFiles()
