@@ -69,7 +69,7 @@ def check_end(history: History) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_what_fails_is_told_and_loses_nothing_that_was_answered(seed: int) -> None:
-    go_through(seed, cuts=0.1)
+    go_through(seed, cuts=0.05)
 
 
 @pytest.mark.slow
