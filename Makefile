@@ -1,5 +1,6 @@
 PYTHON ?= python3
 JOBS ?= 2
+SIMULATIONS ?= 100
 CODE ?= src tests typings scripts/docs.py hot_modules.py $(wildcard bench)
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
@@ -24,8 +25,9 @@ lint: .venv/ready ## ruff, mypy, the table of imports; CODE="files" for some of 
 	$(BIN)/mypy $(CODE)
 	PENSTOCK_PURE=1 $(BIN)/pytest tests/unit/test_imports.py
 
-fuzz: compiled ## the property tests with random data, EXAMPLES=1000 each
+fuzz: compiled ## random data and histories: EXAMPLES=1000 of each property test, SIMULATIONS=100 of each scene
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz
+	SIMULATIONS=$(SIMULATIONS) $(PYTEST) tests/simulation
 
 bench: compiled ## how fast it is, beside what this machine can do
 	$(BIN)/python -m bench

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from random import SystemRandom
+
 import pytest
 
 from tests.simulation.moves import Scene, Simulation
@@ -33,7 +36,37 @@ SCENES = {
 }
 
 
+RANDOM = int(os.environ.get("SIMULATIONS", "1"))  # random histories of each scene
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_node_does_what_the_model_says(scene: str, seed: int) -> None:
-    Simulation(seed, SCENES[scene]).run(1000)
+    simulate(scene, seed)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_node_does_what_the_model_says_whatever_happens(scene: str) -> None:
+    for _ in range(RANDOM):
+        simulate(scene, SystemRandom().randrange(1 << 32))
+
+
+def test_a_seed_says_all_that_happens() -> None:
+    # given two runs with one seed, then not even the calls of the file system differ
+    first, second = (simulate("wide", 7) for _ in range(2))
+    assert (first.lives, first.world.clock.now, first.world.logger.lines) == (
+        second.lives,
+        second.world.clock.now,
+        second.world.logger.lines,
+    )
+    assert first.world.files.calls == second.world.files.calls
+
+
+def simulate(scene: str, seed: int) -> Simulation:
+    simulation = Simulation(seed, SCENES[scene])
+    try:
+        simulation.run(1000)
+    except BaseException as error:
+        error.add_note(f"simulate({scene!r}, {seed}) shows it again, in step {simulation.model.step}")
+        raise
+    return simulation
