@@ -166,7 +166,7 @@ class Parser:
 
     def on_headers_complete(self) -> None:
         self.phase = BODY
-        if b"upgrade" in self._headers and self._http.should_upgrade():
+        if b"upgrade" in self._headers and self._http.should_upgrade() and self._http.get_method() != b"CONNECT":
             self._upgrades = True
         else:
             self._begin_request()

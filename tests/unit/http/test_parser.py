@@ -260,10 +260,11 @@ def test_the_phases_follow_the_request() -> None:
     assert phases == [IDLE, HEAD, BODY, BODY, IDLE]
 
 
-def test_what_is_meant_for_another_server_is_not_read() -> None:
+@pytest.mark.parametrize("header", [b"", b"Connection: upgrade\r\nUpgrade: h2c\r\n"], ids=["plain", "upgrade"])
+def test_what_is_meant_for_another_server_is_not_read(header: bytes) -> None:
     # given CONNECT, behind which another protocol would be spoken
     parsing = parser()
-    requests = feed(parsing, b"CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n" + get())
+    requests = feed(parsing, b"CONNECT a:80 HTTP/1.1\r\nHost: a\r\n" + header + b"\r\n" + get())
     assert [(status(request), request.keep_alive) for request in requests] == [(404, False)]
     assert parsing.finished
 
