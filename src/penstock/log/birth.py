@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FORMAT: Final = 1
 NAME: Final = "topic.json"
 RESERVE: Final = 1 << 26  # offsets reserved at a time: seconds of publishing at full speed, nothing of 2**62
+JUMP: Final = RESERVE // 4  # a hole as wide is where a log went on after a power cut; no missing file leaves one
 
 
 class Birth(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.errors import CorruptLog
 from penstock.log import birth, damage
-from penstock.log.birth import RESERVE
+from penstock.log.birth import JUMP
 from penstock.log.chain import Hole
 from penstock.log.data_path import JOURNAL
 from penstock.log.index import Gap
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 MISSING: Final = "missing"
 POWER_CUT: Final = "power cut"
-
-_JUMP: Final = RESERVE // 4  # a hole as wide is where a log went on after a power cut; no missing file leaves one
 
 
 @dataclass
@@ -217,7 +215,7 @@ def _check_birth(files: Files, report: StoreReport, expected: int) -> int:
 def _holes(reports: list[FileReport], expected: int) -> Iterator[Hole]:
     for report in reports:
         if report.first > expected:
-            wide = report.first - expected >= _JUMP
+            wide = report.first - expected >= JUMP
             yield Hole(expected, report.first, POWER_CUT if wide else MISSING)
         expected = max(expected, report.next)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.log.birth import JUMP
 from penstock.log.entries import READY
 from penstock.log.transfer.contents import picked, stretch
 from penstock.log.transfer.summary import ChannelCount, TopicCount
@@ -13,6 +14,7 @@ from penstock.protocol.names import is_ephemeral
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from penstock.log.chain import Hole
     from penstock.log.original import FolderWriter, QueueWriter
     from penstock.log.state import ChannelState, TopicState
     from penstock.log.topic_log import TopicLog
@@ -84,7 +86,16 @@ class TopicQueues:
             queue.put_records(data, places)
             self._written(len(places))
         for hole in self._log.holes(first, end):
-            self._note(f"there is nothing from offset {hole.first} to {hole.next - 1}: {hole.why}")
+            self._note_hole(hole)
+
+    def _note_hole(self, hole: Hole) -> None:
+        first, last = hole.first, hole.next - 1
+        if hole.next - first >= JUMP:
+            self._note(f"went on after a power cut or damage: what there may have been from offset {first} on is lost")
+        elif first == last:
+            self._note(f"there is nothing at offset {first}: {hole.why}")
+        else:
+            self._note(f"there is nothing from offset {first} to {last}: {hole.why}")
 
     def _written(self, count: int) -> None:
         self.count.messages += count
