@@ -188,14 +188,20 @@ class History:
             self.work = None
             self.flushed.append((self.disk.step, self.log.flushed))
             if self.log.flushed == self.log.end and not self.log.timetable.dirty:
-                self.sure_at.update(dict.fromkeys(self.promised, self.disk.step))
+                self._sure()
 
     def _meanwhile(self, _call: Call) -> None:
         """The loop goes on while a thread waits for the system."""
         if not self._inside and self.rng.random() < 0.1:
             self._inside = True
-            self.rng.choice((self._defer, self._publish, self._step))()
+            with suppress(LogError):
+                self.rng.choice((self._defer, self._publish, self._step))()
             self._inside = False
+
+    def _sure(self) -> None:
+        """What was put when the flush began survives power cuts from now on."""
+        for body in self.promised:
+            self.sure_at.setdefault(body, self.disk.step)
 
     def flush(self) -> None:
         """All that there is for a thread."""
@@ -205,7 +211,7 @@ class History:
         while work := self.log.work():
             work()
         self.flushed.append((self.disk.step, self.log.flushed))
-        self.sure_at.update(dict.fromkeys(self.promised, self.disk.step))
+        self._sure()
 
     def _consume(self) -> None:
         """Everything up to some offset is finished: retention lets it go."""
