@@ -107,6 +107,7 @@ class History:
 
     def _open(self) -> None:
         self.pending: list[Pending] = []
+        self.writing: set[str] = set()  # folders of topics whose batch a thread writes
         disk = Disk(self.files, limit=self.rng.choice((2, 6, 512)))
         self.data = DataPath(PATH, disk=disk, options=self.options, boot=str(self.boot))
         self.journal = Journal(disk, f"{PATH}/{data_path.JOURNAL}", floor=600)
@@ -195,6 +196,10 @@ class History:
         """One message or many, put at once or in parts, with a key or without."""
         if (log := self._log()) is None:
             return
+        if log.birth.folder in self.writing:
+            with pytest.raises(LogError):
+                log.append([b"not now"], self._now())
+            return
         known, first, written = self.known(log), log.end, 0
         assert first >= known.end, f"{first} was given out before, up to {known.end}"
         try:
@@ -209,6 +214,28 @@ class History:
         assert (got, log.end) == (first, first + written)
         self.tell(log.birth.folder, "alive", frozenset(range(first, first + written)))
         self.tell(log.birth.folder, "end", log.end)
+
+    def append_apart(self) -> None:
+        """As `append`, on a thread."""
+        if (log := self._log()) is None or log.birth.folder in self.writing:
+            return
+        folder, first = log.birth.folder, log.end
+        try:
+            written = self._put(log, first)
+            work = log.write_apart(self._now())
+        except PenstockError as error:
+            self._allowed(error)
+            return
+
+        def through() -> None:
+            self.tell(folder, "alive", frozenset(range(first, first + written)))
+            self.tell(folder, "end", log.end)
+
+        self.writing.add(folder)
+        work.then(through)
+        work.then(lambda: self.writing.discard(folder))
+        work.otherwise(lambda _error: self.writing.discard(folder))
+        self.pending.append(Pending(work, _nothing_more))
 
     def _put(self, log: TopicLog, offset: int) -> int:
         bodies = [self._body() for _ in range(self.rng.choice((1, 1, 2, 5, 12)))]
@@ -382,7 +409,7 @@ class History:
             self.tell(log.birth.folder, "there", There.MADE)
 
     def delete(self) -> None:
-        if (log := self._log()) is None or self.rng.random() < 0.7:
+        if (log := self._log()) is None or self.rng.random() < 0.7 or log.birth.folder in self.writing:
             return
         folder = log.birth.folder
         self.tell(folder, "there", There.GOING)
@@ -450,6 +477,7 @@ def _nothing_more() -> None:
 
 _WEIGHED: dict[Callable[[History], None], int] = {
     History.append: 26,
+    History.append_apart: 6,
     History.defer: 8,
     History.move_due: 10,
     History.note: 4,
