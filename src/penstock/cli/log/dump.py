@@ -42,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.salvage and (arguments.since > 0 or arguments.until < END):
+        print(
+            "penstock log dump: what is salvaged has no time of append: --salvage with no --since or --until",
+            file=sys.stderr,
+        )
+        return 2
     found = itertools.islice(_everything(arguments), arguments.limit)
     if arguments.raw or arguments.framed:
         return _write_bodies(found, framed=arguments.framed)
@@ -54,7 +60,9 @@ def _everything(arguments: argparse.Namespace) -> Iterator[Item]:
     """What was asked for, and where it stands."""
     files = Files()
     if arguments.salvage:
-        yield from (({"file": path}, found) for path, found in salvage_all(files, arguments.path))
+        for path, salvaged in salvage_all(files, arguments.path):
+            if salvaged.record.offset < 0 or arguments.first <= salvaged.record.offset < arguments.end:
+                yield {"file": path}, salvaged
         return
     wanted = Wanted(arguments.first, arguments.end, arguments.since, arguments.until)
     stores = find(files, arguments.path)
