@@ -81,6 +81,17 @@ class Routes:
         for each in ("GET", "HEAD") if method == "GET" else (method,):
             table.setdefault(each.encode(), {})[key.encode()] = route
 
+    @property
+    def known(self) -> set[tuple[str, str]]:
+        """Method and path of each, without HEAD; where a path ends with a name, there is a colon."""
+        return {
+            (method.decode(), path.decode() + end)
+            for table, end in ((self._paths, ""), (self._folders, ":"))
+            for method, paths in table.items()
+            if method != b"HEAD"
+            for path in paths
+        }
+
     def find(self, method: bytes, path: bytes) -> Route:
         """What answers this; never nothing."""
         paths = self._paths.get(method)
