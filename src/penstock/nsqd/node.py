@@ -270,7 +270,12 @@ class Node:
 
     def flush(self, home: Home) -> None:
         """Give a thread what the topic has to do, if nothing of it is under way."""
-        work = home.flush_work()
+        try:
+            work = home.flush_work()
+        except LogError as error:  # a file that cannot be opened now: the next tick tries it again
+            self.logger.error("TOPIC(%s): %s", home.topic.name, error)
+            self.wake(home)
+            return
         if work is not None:
             self.run(work, lambda: self._flushed(home))
 

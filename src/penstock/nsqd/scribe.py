@@ -78,9 +78,10 @@ class Scribe:
                 if not self.journal.wants_slice:
                     break
                 self.journal.write_slice(self._clock.wall)
+            return self.journal.flush_work() if self.journal.wants_flush else None
         except LogError as error:
             self._logger.error("journal: %s", error)
-        return self.journal.flush_work() if self.journal.wants_flush else None
+            return None
 
     def close(self) -> None:
         """Flush what is written."""
