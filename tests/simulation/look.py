@@ -42,6 +42,7 @@ class SeenChannel:
 class SeenTopic:
     incarnation: str
     base: int
+    earliest: int  # what lies below was consumed, and may be deleted
     paused: bool
     records: dict[int, bytes]
     waiting: dict[int, bytes]
@@ -64,12 +65,13 @@ def records_from(home: Home, offset: int) -> Iterator[tuple[int, bytes, int]]:
 
 def _found(home: Home) -> Iterator[tuple[int, bytes]]:
     """(offset, body) of all that a start found, committed or not yet."""
-    log, offset = home.log, 0
-    read = log.read if isinstance(log, MemoryLog) else log.chain.read
-    while (block := read(offset, BLOCK)) is not None:
-        for record in records(block.data):
-            yield record.offset, record.body
-        offset = block.next
+    log = home.log
+    for read in (log.read,) if isinstance(log, MemoryLog) else (log.chain.read, log.held.read):
+        offset = 0
+        while (block := read(offset, BLOCK)) is not None:
+            for record in records(block.data):
+                yield record.offset, record.body
+            offset = block.next
 
 
 def _topic(home: Home) -> SeenTopic:
@@ -79,6 +81,7 @@ def _topic(home: Home) -> SeenTopic:
     return SeenTopic(
         home.log.birth.incarnation,
         home.base,
+        0 if isinstance(home.log, MemoryLog) else home.log.earliest,
         topic.paused,
         there,
         {offset: body for offset, body in there.items() if offset >= topic.routed},

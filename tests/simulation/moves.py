@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from unittest.mock import patch
 
 from penstock.errors import LogError
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
     from penstock.nsqd.home import Home
     from tests.simulation.model import Channel, Topic
 
-TURNS = 10_000  # of a drain: more is no progress
+TROUBLES: Final = (
+    (("write", "open", "make_directory", "truncate"), (errno.ENOSPC, errno.EDQUOT)),
+    (("write",), (errno.ENOSPC, errno.EIO)),
+    (("flush", "flush_directory"), (errno.EIO,)),
+    (("rename", "unlink"), (errno.EIO,)),
+    (("open",), (errno.EMFILE, errno.EIO)),
+)
+TURNS: Final = 10_000  # of a drain: more is no progress
 
 
 class Scene(NamedTuple):
@@ -242,6 +250,35 @@ class Simulation:
         if self.world.back:
             self.world.bring_back(self.rng.randrange(len(self.world.back)))
 
+    # --- the disk
+
+    def trouble(self) -> None:
+        """Calls of some kind fail from now on, or a few of them."""
+        self.model.troubled = True
+        on, codes = self.rng.choice(TROUBLES)
+        times = self.rng.choice((1, 1, 2, 5, None))
+        code, written = self.rng.choice(codes), self.rng.choice((0, 0, 1, 100))
+        self.world.files.fail(code, on=on, skip=self.rng.randrange(5), times=times, written=written)
+
+    def heal(self) -> None:
+        """The disk is well again; what follows from that needs a while, and nobody's help."""
+        if not self.model.troubled:
+            return
+        self.world.files.heal()
+        for _ in range(10):
+            self.world.pass_time(1 * S)
+            self.world.finish_jobs()
+        assert self.world.node.refused is None
+        assert self.world.journal.failed is None
+        self.model.troubled = False
+
+    def chill(self) -> None:
+        """What is read now has to come from the device first, or is in memory again."""
+        cold = self.world.beneath.cold
+        files = [path for path, data in self.world.beneath.tree().items() if data is not None and path.endswith(".log")]
+        cold.clear()
+        cold.update(self.rng.sample(files, self.rng.randrange(len(files) + 1)))
+
     # --- lives
 
     def kill(self) -> None:
@@ -259,8 +296,13 @@ class Simulation:
         oracle.all_is_on_the_device()
 
     def stop(self) -> None:
-        self.world.stop()
-        self._ended(Bounds())
+        try:
+            self.world.stop()
+        except LogError as error:
+            self.model.may_fail(str(error).encode())
+            self.kill()
+        else:
+            self._ended(Bounds())
 
     def _start(self) -> None:
         """The next life; it may end while it begins."""
@@ -275,6 +317,7 @@ class Simulation:
 
     def _ended(self, bounds: Bounds) -> None:
         self.clients.clear()
+        self.model.troubled = False
         if self.rng.random() < 0.1:
             self.world.calls_left = self.rng.randrange(1, 30)
         self._start()
@@ -288,7 +331,7 @@ class Simulation:
 
     def _drain(self) -> None:
         """Every message that is there is delivered and finished, on every channel that is due it."""
-        self.model.step += 1
+        self._step(self.heal)
         self._step(self.stop)
         self.world.calls_left = None
         for home in self.world.node.homes.values():

@@ -89,8 +89,9 @@ class Survival:
         if topic.base != seen.base:  # its topic.json never reached the device
             assert not any(self.bounds.keeps(topic, offset) for offset in topic.records), f"{topic.name} has other ids"
             topic.base = seen.base
+        needed = set(topic.waiting.values()).union(*(channel.pending for channel in topic.channels.values()))
         for offset, body in topic.records.items():
-            if self.bounds.keeps(topic, offset):
+            if self.bounds.keeps(topic, offset) and (offset >= seen.earliest or body in needed):
                 assert seen.records.get(offset) == body, f"{body!r} at {offset} is lost"
         for seen_channel in seen.channels.values():
             self._set_others_apart(seen_channel)
@@ -116,8 +117,9 @@ class Survival:
         for body in there:
             assert self.model.published[body].topic == topic.name
             assert self.model.published[body].due
-        moved = {body: self.model.published[body] for body in topic.records.values() if self.model.published[body].due}
-        for body, publish in {**topic.deferred, **moved}.items():
+        moved = [self.model.published[body] for offset, body in topic.records.items() if offset >= seen.earliest]
+        for publish in [*topic.deferred.values(), *(publish for publish in moved if publish.due)]:
+            body = publish.body
             if publish.answered and self.bounds.keeps_deferred(topic, publish.answered):
                 assert body in there or body in records, f"deferred {body!r} is lost"
 

@@ -20,6 +20,7 @@ ADMIN = {
 }  # fmt: skip
 LIVES = {"kill": 0.5, "kill_soon": 0.5, "stop": 0.3}
 CUTS = {"cut": 0.5}
+DISK = {"trouble": 0.4, "heal": 0.6, "chill": 0.5}
 SIMPLE = {"connect": 3, "publish": 8, "speak": 20, "ask": 6, "finish": 8, "leave": 1, **TIME, "kill": 1}
 
 SCENES = {
@@ -29,6 +30,10 @@ SCENES = {
     "cuts": Scene(weights={**CLIENTS, **TIME, **CUTS}),
     "admin": Scene(("a", "b"), ("c", "d"), 6, weights={**CLIENTS, **TIME, **ADMIN}),
     "wide": Scene(("a", "b"), ("c", "d"), 6, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS}),
+    "slow": Scene(weights={**CLIENTS, **TIME, "chill": 1}),
+    "trouble": Scene(weights={**CLIENTS, **TIME, **DISK}),
+    "all": Scene(("a", "b"), ("c", "d"), 6, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS, **DISK}),
+    "all-flushed": Scene(("a", "b"), ("c", "d"), 6, 1, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS, **DISK}),
     "each-flushed": Scene(("a", "b"), ("c", "d"), 6, 1, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS}),
     "ephemeral": Scene(
         ("a", "e#ephemeral"), ("c", "d#ephemeral"), 6, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS}
