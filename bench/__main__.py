@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench import appending, memory, reading, recovering, serving, topics
+from bench import appending, deferring, memory, reading, recovering, serving, topics
 from bench.facts import facts
 from bench.load import Load, quick
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PARTS = {
     "append": appending.rows,
+    "defer": deferring.rows,
     "read": reading.rows,
     "recover": recovering.rows,
     "topics": topics.rows,
