@@ -25,6 +25,7 @@ GRAIN: Final = 8 * 10**6  # ns: delays end together in steps of this, never earl
 _TIDY: Final = 64  # runs that a queue of deadlines may gather before stale ones are looked for
 _CHUNK: Final = 4096
 _NONE: Final = array("Q")
+_NO_SLOTS: Final = Slots()  # of every channel that has handed out nothing yet: slots take 4 KB
 
 
 class Run(NamedTuple):
@@ -42,9 +43,9 @@ class Unfinished:
     __slots__ = ("_buckets", "_deadlines", "_delays", "_odd", "_ready", "_ready_at", "_tidy_at", "delayed", "slots")
 
     def __init__(self) -> None:
-        self.slots = Slots()
+        self.slots = _NO_SLOTS
         self.delayed = 0
-        self._ready: deque[array[int]] = deque()  # offsets in the order in which they became ready
+        self._ready: list[array[int]] = []  # offsets in the order in which they became ready
         self._ready_at = 0  # how many of the first array are taken
         self._deadlines: dict[int, deque[Run]] = {}  # by message timeout: each in order
         self._odd: list[tuple[int, int]] = []  # (until, offset) that stand in no such order: touched up to the maximum
@@ -67,13 +68,15 @@ class Unfinished:
 
     def take(self, first: int, count: int, holder: int, now: int, timeout: int) -> None:
         """Messages that were never handed out go to a holder, for so long."""
+        if self.slots is _NO_SLOTS:
+            self.slots = Slots()
         self.slots.take(first, count, holder, now, now + timeout)
         self._watch(timeout, Run(now + timeout, first, count, None))
 
     def next_ready(self, limit: int) -> array[int]:
         """The next ready messages, at most so many; they stay where they are until `take_again`."""
         while self._ready and self._ready_at >= len(self._ready[0]):
-            self._ready.popleft()
+            self._ready.pop(0)
             self._ready_at = 0
         return self._ready[0][self._ready_at : self._ready_at + limit] if self._ready else _NONE
 
@@ -224,6 +227,8 @@ class Unfinished:
 
     def put(self, offset: int, attempts: int, ready_at: int | None) -> None:
         """As it was before a restart: ready, or delayed."""
+        if self.slots is _NO_SLOTS:
+            self.slots = Slots()
         if ready_at is None:
             self.slots.put(offset, READY, attempts, 0)
             self._push(array("Q", (offset,)))
