@@ -34,7 +34,7 @@ class Memory:
         self._clock = clock
         self.number = number
         self._cursor = channel.cursor
-        self._pages: dict[int, None] = {}  # (an empty set is larger) of which the journal says that something is unfinished
+        self._pages: dict[int, None] = {}  # where the journal has something unfinished; an empty set is larger
 
     def forget(self) -> None:
         """The journal was told that nothing is unfinished below the cursor."""
