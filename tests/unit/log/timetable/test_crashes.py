@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from penstock.log.topic_log import TopicLog
-from tests.kit import MemoryFiles
-from tests.unit.log.builders import new_log, open_log, read_all
+from tests.kit import MemoryFiles, PowerCuts
+from tests.unit.log.builders import TOPICS, new_log, open_log, read_all
 
 from .history import History, small_limits
 from .world import SECOND, START
@@ -194,6 +194,23 @@ def test_a_flush_of_some_segments_notes_what_was_moved_to_those() -> None:
     assert log.flushed < log.end
     # then nothing is moved again
     assert len(all_moved(open_log(files), 20)) == 20
+
+
+def test_a_flush_of_some_segments_notes_nothing_of_the_others() -> None:
+    # given a log of which some segments with moved messages are flushed, and others are not
+    start = MemoryFiles()
+    start.make_directory(TOPICS)
+    disk = PowerCuts(start)
+    log = moved_log(disk, 6)
+    work = log.work()
+    assert work is not None
+    work()
+    assert log.flushed < log.end
+    # when power goes
+    for state in disk.now.cuts(random.Random(1), 60):
+        again = open_log(state, after_power_cut=True)
+        # then what it took of the log is moved again
+        assert sorted(all_moved(again, 6)) == [b"0", b"1", b"2", b"3", b"4", b"5"]
 
 
 @pytest.mark.parametrize("works", [1, 2, 3, 4])
