@@ -382,7 +382,7 @@ def types(row: dict[str, Any]) -> dict[str, type]:
 def test_stats_have_nsq_s_keys_and_types(web: Http, nsqd: Nsqd) -> None:
     with nsqd.client() as producer, nsqd.client() as consumer:
         # given a producer and a consumer with a message in flight
-        producer.identify(client_id="p", hostname="h", user_agent="test/1")
+        producer.identify(client_id="p", hostname="h", user_agent="test/1", topology_region="r", topology_zone="z")
         producer.publish("seen", b"one", b"two")
         consumer.identify(client_id="c")
         consumer.subscribe("seen", "c", 1)
@@ -403,6 +403,7 @@ def test_stats_have_nsq_s_keys_and_types(web: Http, nsqd: Nsqd) -> None:
         assert (channel["depth"], channel["in_flight_count"], channel["client_count"]) == (1, 1, 1)
         assert (client["client_id"], client["state"], client["ready_count"], client["message_count"]) == ("c", 3, 1, 1)
         assert (made["client_id"], made["hostname"], made["user_agent"]) == ("p", "h", "test/1")
+        assert (made["topology_region"], made["topology_zone"]) == ("r", "z")
         assert made["pub_counts"] == [{"topic": "seen", "count": 2}]
         assert topic["e2e_processing_latency"] == {"count": 0, "percentiles": None}
 

@@ -47,6 +47,8 @@ class Agreement:
     client_id: str = ""
     hostname: str = ""
     user_agent: str = ""
+    topology_region: str = ""
+    topology_zone: str = ""
     deflate_level: int = 0  # 0: no deflate
     snappy: bool = False
     tls_v1: bool = False
@@ -74,6 +76,8 @@ def identify(body: bytes, offer: Offer, before: Agreement) -> Identified:
         client_id=asked["client_id"],
         hostname=asked["hostname"],
         user_agent=asked["user_agent"],
+        topology_region=asked["topology_region"],
+        topology_zone=asked["topology_zone"],
     )
     if not asked["feature_negotiation"]:
         return Identified(agreement, b"OK")
@@ -167,6 +171,8 @@ _NOTHING: Final[dict[str, str | int | bool]] = {
     "sample_rate": 0,
     "user_agent": "",
     "msg_timeout": 0,
+    "topology_region": "",
+    "topology_zone": "",
 }
 
 

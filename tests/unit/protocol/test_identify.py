@@ -30,6 +30,7 @@ AGREED: list[tuple[str, dict[str, Any]]] = [
     (' \t\r\n{"x": [1, {"y": 1e400}], "z": -0.5E-3} \n', {}),
     ('{"client_id": "c", "hostname": "h"}', {"client_id": "c", "hostname": "h"}),
     ('{"user_agent": "a/1"}', {"user_agent": "a/1"}),
+    ('{"topology_region": "r", "topology_zone": "z"}', {"topology_region": "r", "topology_zone": "z"}),
     ('{"client_id": "\\u00e9\\ud83d\\ude00"}', {"client_id": "é\U0001f600"}),
     ('{"client_id": "\\ud800x"}', {"client_id": "\ufffdx"}),
     ('{"client_id": null, "heartbeat_interval": null, "tls_v1": null}', {}),
