@@ -39,8 +39,10 @@ class Load:
 
     def stop(self) -> None:
         self._stopped.set()
-        for thread in self._threads:
-            thread.join()
+        publishing, consuming = self._threads
+        publishing.join()
+        self._publisher.publish("orders", b"the last")  # somebody may be waiting for one
+        consuming.join()
         self._publisher.close()
         self._consumer.close()
 
