@@ -77,8 +77,8 @@ class Home:
     """One topic of a node, with its log."""
 
     __slots__ = (
-        "_clock", "_deferred", "_dirty", "_put", "_run", "_seen", "_waiting", "_warm_at", "_warming", "log", "number",
-        "stands_since", "topic", "writing",
+        "_clock", "_deferred", "_dirty", "_put", "_run", "_seen", "_unreadable", "_waiting", "_warm_at",
+        "_warming", "log", "number", "stands_since", "topic", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -92,6 +92,7 @@ class Home:
         run: Callable[[Work, Callable[[], None]], None],
         set_alarm: Callable[[int, Channel], None],
         dirty: Callable[[Home], None],
+        unreadable: Callable[[Home, LogError], None],
         random: Random,
     ) -> None:
         self.log = log
@@ -100,6 +101,7 @@ class Home:
         self.stands_since = 0  # wall ns: what is published after that waits for a channel, while R stands
         surroundings = Surroundings(self._block, set_alarm, random)
         self.topic = Topic(name, routed=routed, committed=log.committed, bound=bound, surroundings=surroundings)
+        self._unreadable = unreadable  # its channels are to be pumped again, some time
         self._clock = clock
         self._run = run
         self._waiting: deque[_Waiting] = deque()  # for a flush
@@ -193,6 +195,9 @@ class Home:
             return None
         except NotRetained as error:
             return Block(error.earliest, error.earliest, b"")
+        except LogError as error:
+            self._unreadable(self, error)
+            return None
         return block or Block(log.committed, log.committed, b"")
 
     def _warm(self, offset: int) -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from penstock.nsqd.options import Options
 
 DUE_SLICES: Final = 16  # of the timetables that one tick moves, so that others have their turn
-RETRY: Final = 10**9  # ns until what is due is tried again after an error
+RETRY: Final = 10**9  # ns until what is due, or could not be read, is tried again after an error
 
 
 class Node:
@@ -120,6 +120,7 @@ class Node:
             run=self.run,
             set_alarm=self._set_alarm,
             dirty=self.dirty,
+            unreadable=self._unreadable,
             random=self._random,
         )
 
@@ -312,6 +313,12 @@ class Node:
 
     def _set_alarm(self, when: int, channel: Channel) -> None:
         self._alarms.set(channel, when)
+
+    def _unreadable(self, home: Home, error: LogError) -> None:
+        """The disk did not give what its channels want: they ask again."""
+        self.logger.error("TOPIC(%s): %s", home.topic.name, error)
+        for channel in home.topic.channels.values():
+            self._alarms.set(channel, self.clock.now + RETRY)
 
     # --- ticks
 
