@@ -62,6 +62,16 @@ def write(files: Files, directory: str, birth: Birth, *, flush: bool = True) -> 
     replace(files, f"{directory}/{NAME}", encode(birth), flush=flush)
 
 
+def flush(files: Files, directory: str) -> None:
+    """What was written without a flush is durable when this returns."""
+    fd = files.open(f"{directory}/{NAME}")
+    try:
+        files.flush(fd)
+    finally:
+        files.close(fd)
+    files.flush_directory(directory)
+
+
 def encode(birth: Birth) -> bytes:
     fields = {"format": FORMAT, **birth._asdict()}
     text = json.dumps(fields, sort_keys=True)

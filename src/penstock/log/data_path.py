@@ -22,6 +22,7 @@ from penstock.errors import DataPathError, LogError, log_error
 from penstock.log.birth import born, split_folder
 from penstock.log.disk import Disk
 from penstock.log.files import Files, read_whole, replace, write_whole
+from penstock.log.together import MANY, flush_together
 from penstock.log.topic_log import LogOptions, TopicLog
 from penstock.log.work import Work
 
@@ -214,6 +215,9 @@ class DataPath:
     def close(self) -> None:
         """Flush everything, leave the mark of a clean stop, and let the folder go."""
         try:
+            waiting = [log for log in self.logs if log.unflushed and not log.under_way]
+            if len(waiting) >= MANY:
+                flush_together(self.disk.files, self.path, waiting)()
             for log in self.logs:
                 log.close()
             self._write_node(clean=True)

@@ -60,8 +60,8 @@ class TopicLog:
 
     __slots__ = (
         "_apart", "_birth_dirty", "_birth_unsure", "_deferred", "_delete_first", "_delete_to", "_doomed", "_flushed",
-        "_holes", "_work", "birth", "chain", "directory", "disk", "end", "held", "keyed", "last_time", "options", "refused",
-        "tail", "timetable",
+        "_holes", "_work", "birth", "chain", "directory", "disk", "end", "held", "keyed", "last_time", "options",
+        "refused", "tail", "timetable",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, birth: Birth, options: LogOptions | None = None) -> None:
@@ -294,7 +294,7 @@ class TopicLog:
 
     def _reserve(self, end: int) -> None:
         """Seldom: flushes reserve ahead, unless they take longer than tens of millions of messages."""
-        if self._under_way:
+        if self.under_way:
             raise Refused(f"{self.birth.name}: the device is too slow to reserve offsets ahead")
         self._write_birth(self.birth._replace(reserved=end + RESERVE))
 
@@ -427,11 +427,20 @@ class TopicLog:
     @property
     def flush_due(self) -> bool:
         waiting = self.end - self._flushed + self._deferred
-        return 0 < self.options.sync_every <= waiting or self._birth_dirty
+        return 0 < self.options.sync_every <= waiting
+
+    @property
+    def unflushed(self) -> bool:
+        """Something waits for a flush, or for what has to follow one that failed."""
+        return self.refused is not None or self._flushed < self.end or self.birth_waits or self.timetable.dirty
+
+    def busy_with(self, work: Work) -> None:
+        """A thread has this to do for it, and for others: until then it wants nothing else."""
+        self._work = work
 
     def work(self) -> Work | None:
         """What a thread has to do now: heal, delete, or flush all that is not flushed. None while one is under way."""
-        if self._under_way:
+        if self.under_way:
             return None
         self._delete_first = not self._delete_first
         if self._delete_first:
@@ -441,7 +450,8 @@ class TopicLog:
         return self._work
 
     @property
-    def _under_way(self) -> bool:
+    def under_way(self) -> bool:
+        """A thread is at it."""
         return self._work is not None and not self._work.finished
 
     def _keep(self) -> Work | None:
@@ -476,14 +486,20 @@ class TopicLog:
         birth = self.birth
         if birth.reserved - self.end < RESERVE // 2:
             birth = birth._replace(reserved=self.end + RESERVE)
-        elif not self._birth_dirty and not self._birth_unsure:
+        elif not self.birth_waits:
             return
         parent = self.directory.rpartition("/")[0]
         work.step(lambda: birth_file.write(self.disk.files, self.directory, birth))
         work.step(lambda: self.disk.files.flush_directory(parent))
-        work.then(lambda: self._birth_kept(birth))
+        work.then(lambda: self.birth_kept(birth))
 
-    def _birth_kept(self, birth: Birth) -> None:
+    @property
+    def birth_waits(self) -> bool:
+        """topic.json is to be written with the next flush."""
+        return self._birth_dirty or self._birth_unsure
+
+    def birth_kept(self, birth: Birth) -> None:
+        """topic.json, as it was then, is on the device."""
         self.birth = self.birth._replace(reserved=max(birth.reserved, self.birth.reserved))
         self._birth_dirty = self._birth_unsure = False
 

@@ -252,12 +252,7 @@ class Home:
         self._seen = self.log.end
         if idle:
             self.log.relax()
-        return idle and not self._unflushed
-
-    @property
-    def _unflushed(self) -> bool:
-        log = self.log
-        return isinstance(log, TopicLog) and (log.refused is not None or log.flushed < log.end or log.timetable.dirty)
+        return idle and not (isinstance(self.log, TopicLog) and self.log.unflushed)
 
     @property
     def flush_due(self) -> bool:

@@ -5,7 +5,7 @@
        '-- deletable ------'         |
                            '-- only a few unfinished messages keep it: they are copied aside, and it may go too
 
-Asked once each sync_timeout: for the topics that did something, and a few of the others in turn. Knows logs and
+Asked in each of the node's rounds: for the topics that did something, and a few of the others in turn. Knows logs and
 topics; the files are deleted by the log's own work, on a thread.
 """
 
@@ -19,7 +19,7 @@ from penstock.log.memory_log import MemoryLog
 from penstock.log.retention import Kept, Limits, NodeLimits, expired, over_total
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from penstock.log.topic_log import TopicLog
     from penstock.nsqd.home import Home
@@ -42,11 +42,9 @@ class Keeper:
         self._logger = logger
         self._quiet: Iterator[str] = iter(())
 
-    def look(self, homes: dict[str, Home], awake: Iterable[Home], free: int, wall: int) -> list[Home]:
-        """Mark what may go; the topics that have something to delete."""
-        seen = dict.fromkeys([*awake, *self._next_quiet(homes)])
-        found = [home for home in seen if self._look_at(home, wall)]
-        return found + self._for_the_node(homes, free)
+    def begin(self, homes: dict[str, Home], free: int) -> list[Home]:
+        """A round begins: some quiet topics that are to be looked at too, and those that yield for the node's sake."""
+        return self._next_quiet(homes) + self._for_the_node(homes, free)
 
     def _next_quiet(self, homes: dict[str, Home]) -> list[Home]:
         names = list(islice(self._quiet, TURN))
@@ -54,19 +52,17 @@ class Keeper:
             self._quiet = iter(list(homes))
         return [homes[name] for name in names if name in homes]
 
-    def _look_at(self, home: Home, wall: int) -> bool:
+    def look_at(self, home: Home, wall: int) -> None:
+        """Mark what may go of this topic."""
         log = home.log
         if isinstance(log, MemoryLog):
-            return False
+            return
         self._forget_finished(home, log)
         if len(log.chain.segments) < 2:
-            return False
+            return
         below = expired(Kept(log, home.topic.low_water, self._limits), wall)
         below = max(below, self._release(home, log, below, wall))
-        if below <= log.earliest:
-            return False
         log.delete_below(below)
-        return True
 
     def _for_the_node(self, homes: dict[str, Home], free: int) -> list[Home]:
         """The oldest goes first, whosever it is."""

@@ -10,6 +10,7 @@ nothing happens to costs nothing: ticks look at those that are awake.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,8 @@ from penstock.log import entries as e
 from penstock.log.birth import born
 from penstock.log.chain import Hole
 from penstock.log.memory_log import MemoryLog
+from penstock.log.together import MANY, flush_together
+from penstock.log.topic_log import TopicLog
 from penstock.log.work import Work
 from penstock.nsqd import metadata
 from penstock.nsqd.alarms import Alarms
@@ -35,13 +38,13 @@ if TYPE_CHECKING:
     from penstock.broker.channel import Channel
     from penstock.log.data_path import DataPath
     from penstock.log.journal import Journal
-    from penstock.log.topic_log import TopicLog
     from penstock.nsqd.home import Ticket
     from penstock.nsqd.logging import Logger
     from penstock.nsqd.memory import Memory
     from penstock.nsqd.options import Options
 
 DUE_SLICES: Final = 16  # of the timetables that one tick moves, so that others have their turn
+STOP: Final = 64  # topics that one tick of a round looks at
 RETRY: Final = 10**9  # ns until what is due, or could not be read, is tried again after an error
 
 
@@ -72,6 +75,7 @@ class Node:
         self._refused: dict[Home, LogError] = {}
         self._dirty: dict[Home, None] = {}
         self._awake: dict[Home, None] = {}  # something happened to them that is not written down or let go of yet
+        self._round: deque[Home] = deque()  # those that this round has still to look at
         self._alarms: Alarms[Channel] = Alarms()
         self._looks: Alarms[Home] = Alarms()  # at timetables (wall)
         self._ticked = 0
@@ -324,6 +328,8 @@ class Node:
 
     def next_time(self) -> int:
         """When `tick` has something to do (monotonic)."""
+        if self._round:
+            return self.clock.now
         due = self._looks.next - self.clock.wall + self.clock.now
         return min(self._alarms.next, due, self._ticked + self.options.sync_timeout)
 
@@ -335,9 +341,11 @@ class Node:
         for home in self._looks.ring(self.clock.wall, DUE_SLICES):
             if self.homes.get(home.topic.name) is home:
                 self._move_due(home)
-        if self.clock.now - self._ticked >= self.options.sync_timeout:
-            self._ticked = self.clock.now
-            self._keep()
+        if not self._round and self.clock.now - self._ticked >= self.options.sync_timeout:
+            self._begin_round()
+            self._go_round()
+        elif self._round:
+            self._go_round()
 
     def _move_due(self, home: Home) -> None:
         self.wake(home)
@@ -350,20 +358,47 @@ class Node:
             if not home.writing:  # else when that is through
                 self.look_at(home)
 
-    def _keep(self) -> None:
-        awake, self._awake = self._awake, {}
-        self.scribe.remember(channel for home in awake for channel in home.topic.channels.values())
+    def _begin_round(self) -> None:
+        """Once each sync_timeout. A round goes from home to home, some at a time, so that others have their turn."""
+        self._ticked = self.clock.now
+        self._round.extend(self._awake)
+        self._awake.clear()
+        free = self.data_path.disk.files.free(self.data_path.path)
+        self._round.extend(self._keeper.begin(self.homes, free))
+
+    def _end_round(self) -> None:
+        """What the round wrote down is flushed."""
         if (work := self.scribe.keep(partial(Snapshot, self))) is not None:
             self.run(work, _nothing)
         if self.changed:
             self.run(self._metadata_work(), _nothing)
-        free = self.data_path.disk.files.free(self.data_path.path)
-        for home in self._keeper.look(self.homes, awake, free, self.clock.wall):
-            awake[home] = None
-        for home in awake:
+
+    def _go_round(self) -> None:
+        """What these did is written down; what they have no need of is let go of; what they wrote is flushed."""
+        homes = dict.fromkeys(self._round.popleft() for _ in range(min(STOP, len(self._round))))
+        here = [home for home in homes if self.homes.get(home.topic.name) is home]
+        self.scribe.remember(channel for home in here for channel in home.topic.channels.values())
+        for home in here:
+            self._keeper.look_at(home, self.clock.wall)
             if not home.relax():
                 self.wake(home)
-            self.flush(home)
+        self._flush_all(here)
+        if not self._round:
+            self._end_round()
+
+    def _flush_all(self, homes: list[Home]) -> None:
+        logs = [home.log for home in homes if isinstance(home.log, TopicLog)]
+        waiting = [log for log in logs if log.unflushed and not log.under_way]
+        if len(waiting) < MANY:
+            self._flush_each(homes)
+        else:
+            work = flush_together(self.data_path.disk.files, self.data_path.path, waiting)
+            self.run(work, lambda: self._flush_each(homes))
+
+    def _flush_each(self, homes: list[Home]) -> None:
+        for home in homes:
+            if self.homes.get(home.topic.name) is home:
+                self.flush(home)
 
     def _metadata_work(self) -> Work:
         """nsqd.dat anew."""

@@ -246,12 +246,12 @@ def test_a_flush_is_due_when_so_many_wait() -> None:
 def test_a_new_log_is_flushed_with_its_name_and_its_directory() -> None:
     files = FailingFiles(MemoryFiles())
     log = new_log(files)
-    assert log.flush_due
+    assert log.birth_waits
     files.calls.clear()
     flush_log(log)
     flushed = [call.paths[0] for call in files.calls if call.method.startswith("flush")]
     assert flushed == [f"{DIRECTORY}/topic.json.partial", DIRECTORY, "/topics"]
-    assert not log.flush_due
+    assert not log.birth_waits
 
 
 # --- offsets are reserved ahead
