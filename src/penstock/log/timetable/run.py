@@ -72,36 +72,32 @@ class Slice:
     Its records are those that begin at `places` in `source`; their id fields are to be replaced.
     """
 
-    __slots__ = ("_run", "bucket", "size")
+    __slots__ = ("bucket", "run", "size")
 
     def __init__(self, bucket: Bucket, run: Run) -> None:
         self.bucket = bucket
-        self._run = run
+        self.run = run
         self.size = fitting(run.source, run.places, 0, len(run.places), 1 << 62)[1]  # bytes of the records
 
     def __len__(self) -> int:
-        return len(self._run)
+        return len(self.run)
 
     @property
     def source(self) -> bytes | bytearray:
-        return self._run.source
+        return self.run.source
 
     @property
     def places(self) -> array[int]:
-        return self._run.places
+        return self.run.places
 
     @property
     def numbers(self) -> array[int]:
-        return self._run.numbers
+        return self.run.numbers
 
     @property
     def key(self) -> bytes:
         """The key of the batch that they become: it makes the move happen once."""
-        return pack(self.bucket.name.serial, self._run.numbers)
-
-    @property
-    def run(self) -> Run:
-        return self._run
+        return pack(self.bucket.name.serial, self.run.numbers)
 
 
 def pack(serial: int, numbers: array[int]) -> bytes:

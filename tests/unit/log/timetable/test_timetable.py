@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import TooLarge
+from penstock.log.timetable import bucket
 from penstock.log.timetable.agenda import LEAD
 from penstock.log.timetable.bucket import DAY, HOUR, MINUTE, Limits
 from penstock.log.timetable.run import GRAIN
-from penstock.protocol.batch import MAX_BATCH
+from penstock.protocol.batch import HEADER, RECORD
 from tests.kit import MemoryFiles
 
 from .world import SECOND, SMALL, START, World
@@ -123,14 +124,13 @@ def test_a_slice_that_nobody_has_appended_yet_keeps_its_bucket() -> None:
     assert names(world) == []
 
 
-def test_more_than_one_batch_can_hold_is_refused_and_leaves_nothing() -> None:
-    class Large(bytes):
-        def __len__(self) -> int:
-            return MAX_BATCH
-
+def test_more_than_one_batch_can_hold_is_refused_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bucket, "MAX_BATCH", HEADER + RECORD + 100)
     world = new_world()
+    world.timetable.put([bytes(100)], START, START)
+    world.move()
     with pytest.raises(TooLarge):
-        world.timetable.put([Large()], START + HOUR, START)
+        world.timetable.put([bytes(101)], START + HOUR, START)
     assert (world.timetable.count, world.timetable.next_look) == (0, None)
     world.sync()
     assert names(world) == []
