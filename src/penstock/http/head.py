@@ -24,33 +24,42 @@ class Head:
     POST /pub?topic=a HTTP/1.1\\r\\nHost: b\\r\\nContent-Length: | 200 | \\r\\nAccept: */*\\r\\n\\r\\n | body
     """
 
-    __slots__ = ("_after", "_before", "_request", "end")
+    __slots__ = ("_after", "_before", "_request", "_size", "_whole", "end")
 
     def __init__(self, request: Request, before: bytes, after: bytes) -> None:
         self._request = request
         self._before = before
         self._after = after  # empty where there is no size
+        self._size = len(request.body)
+        self._whole = before + b"%d" % self._size + after if after else before  # as it was the last time
         self.end = 0  # where the request ends that `again` found
 
     def again(self, data: bytes, at: int) -> Request | None:
         """The request that begins at `at`, if it has this head and is whole."""
-        if not data.startswith(self._before, at):
+        whole = self._whole
+        if data.startswith(whole, at):
+            at += len(whole)
+        elif (at := self._resize(data, at)) < 0:
             return None
-        at += len(self._before)
+        end = at + self._size
+        if end > len(data):
+            return None
+        self.end = end
+        return self._request.again(data[at:end])
+
+    def _resize(self, data: bytes, at: int) -> int:
+        """Where the body begins, if only its size is another; else -1."""
         after = self._after
-        if not after:
-            self.end = at
-            return self._request.again(b"")
-        stop = data.find(b"\r", at, at + _DIGITS)
-        digits = data[at:stop]
-        if not digits.isdigit() or not data.startswith(after, stop):
-            return None
-        size = int(digits)
-        at = stop + len(after)
-        if size > self._request.route.max_body or size > len(data) - at:
-            return None
-        self.end = at + size
-        return self._request.again(data[at : self.end])
+        if not after or not data.startswith(self._before, at):
+            return -1
+        begin = at + len(self._before)
+        stop = data.find(b"\r", begin, begin + _DIGITS)
+        digits = data[begin:stop]
+        if not digits.isdigit() or not data.startswith(after, stop) or int(digits) > self._request.route.max_body:
+            return -1
+        self._size = int(digits)
+        self._whole = data[at : stop + len(after)]
+        return stop + len(after)
 
 
 def learn(data: bytes, request: Request) -> Head | None:
