@@ -368,7 +368,7 @@ class History:
         self.finish_work()
 
     def roll(self) -> None:
-        if log := self._log():
+        if (log := self._log()) and log.birth.folder not in self.writing:
             log.chain.roll()
 
     def hold(self) -> None:

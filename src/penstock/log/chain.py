@@ -277,7 +277,6 @@ class Chain:
             self.segments[number] = new
         else:
             old.closed = True
-            old.cut_view(new.first)
             self.segments.insert(number + 1, new)
             self._firsts.insert(number + 1, new.first)
 

@@ -99,6 +99,16 @@ class Index:
         self.written = min(self.written, keep)
         self.sealed = None
 
+    def behind(self, position: int) -> Index:
+        """Of a file that begins there."""
+        index = Index()
+        for offset, time, at in zip(self.offsets, self.times, self.positions, strict=True):
+            if at >= position:
+                index.add(offset, time, at - position)
+        moved = (gap._replace(position=gap.position - position, stop=gap.stop - position) for gap in self.gaps)
+        index.gaps = [gap for gap in moved if gap.position >= 0]
+        return index
+
     def gap_at(self, position: int) -> Gap | None:
         return next((gap for gap in self.gaps if gap.position == position), None)
 

@@ -32,7 +32,8 @@ class _Part:
         self.file.pins += 1
         self.start = segment.flushed
         self.stop = segment.position
-        self.first = segment.first
+        self.first: int | None = None  # offset of the first batch copied; None where there is none
+        self.first_time = 0
         self.gaps = {gap.position: gap.stop for gap in segment.index.gaps}
 
 
@@ -55,43 +56,48 @@ class Rescue:
         partial = part.segment.path.removesuffix(SUFFIX) + RESCUED
         fd = files.open(partial, create=True, truncate=True)
         try:
-            position, first = part.start, None
+            part.first = None
+            position = part.start
             while position < part.stop:
-                first, position = self._copy_batch(part, reader, fd, position, first)
+                position = self._copy_batch(part, reader, fd, position)
             files.flush(fd)
         finally:
             files.close(fd)
-        part.first = part.segment.first if first is None else first
-        files.rename(partial, self._chain.segment(part.first).path)
+        if part.first is None:  # nothing but damage
+            files.unlink(partial)
+        else:
+            files.rename(partial, self._chain.segment(part.first).path)
 
-    def _copy_batch(
-        self, part: _Part, reader: Reader, fd: int, position: int, first: int | None
-    ) -> tuple[int | None, int]:
-        """Copy what begins at `position`, a good batch or known damage; the first offset copied, and what follows."""
+    def _copy_batch(self, part: _Part, reader: Reader, fd: int, position: int) -> int:
+        """Copy what begins at `position`, a good batch or known damage; where that ends."""
         if (stop := part.gaps.get(position)) is not None and stop > position:
             for at in range(position, stop, WINDOW):
                 data = reader.read(at, min(WINDOW, stop - at))
                 write_whole(self._chain.disk.files, fd, data, at - part.start)
-            return first, stop
+            return stop
         found = reader.batch(position, part.segment.seed)
         if found is None:
             raise OSError(errno.EIO, "what was not flushed cannot be read back either")
         head, data = found
         write_whole(self._chain.disk.files, fd, data, position - part.start)
-        return (head.first if first is None else first), position + len(data)
+        if part.first is None:
+            part.first, part.first_time = head.first, head.appended
+        return position + len(data)
 
     def adopt(self) -> None:
-        """The new files take the place of what was not flushed."""
+        """The new files take the place of what was not flushed; nothing is read for that, so nothing can fail."""
         chain = self._chain
         for part in self._parts:
             self._let_go(part)
             chain.disk.close(part.segment.path)
-            new = chain.segment(part.first)
+            if part.first is None:
+                part.segment.flushed_to(part.stop)
+                continue
             if part.first == part.segment.first:
                 part.segment.rebuild_later()
-            new.recover()
-            new.flushed = new.position
-            new.closed = part.segment.closed
+            new = chain.segment(part.first)
+            new.take_over(part.segment, part.start, part.first_time)
+            part.segment.cut_at(part.first, part.start, part.first_time)
             chain.replace(part.segment, new)
 
     def give_up(self) -> None:

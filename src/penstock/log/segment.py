@@ -187,11 +187,23 @@ class Segment:
                 break
             position += found[0].end
             time = found[0].appended
+        self.cut_at(end, position, time)
+
+    def cut_at(self, end: int, position: int, time: int) -> None:
+        """As `cut_view`, where it is known where that is, and the time of what was there (or of what comes next)."""
         self.end, self.position, self.last_time = end, position, time
         self.flushed = min(self.flushed, position)
         self.flushed_end = min(self.flushed_end, end)
         self.index.cut(position)
         self._hints.clear()
+
+    def take_over(self, old: Segment, start: int, first_time: int) -> None:
+        """The file holds what `old` has from byte `start` on, and all of it is on the device."""
+        self.end, self.position, self.closed = old.end, old.position - start, old.closed
+        self.first_time, self.last_time = first_time, old.last_time
+        self.flushed, self.flushed_end = self.position, self.end
+        self.doubtful = old.doubtful
+        self._index = old.index.behind(start)
 
     # --- flushing: what the device has
 
@@ -202,7 +214,7 @@ class Segment:
     @property
     def flush_failed(self) -> bool:
         """Linux may have forgotten what was not on the device then."""
-        return self._file is not None and self._file.error is not None
+        return self._file is not None and self._file.fd >= 0 and self._file.error is not None
 
     def flushed_to(self, position: int) -> bytes:
         """The bytes up to `position` are on the device: the index entries that may be written now."""

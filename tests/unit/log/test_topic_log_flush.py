@@ -141,3 +141,36 @@ def test_a_flush_that_cannot_begin_holds_no_file() -> None:
     assert log.flushed == 3
     log.close()
     assert len(log.disk) == 0
+
+
+@pytest.mark.parametrize("flushed", [0, 1, 150])
+def test_new_files_take_the_place_of_old_ones_though_nothing_can_be_read_then(flushed: int) -> None:
+    # given a segment of which a part is flushed, with marks in its index, and a flush of the rest that fails
+    files = FailingFiles(MemoryFiles())
+    log = new_log(files, sync_every=1)
+    expected = []
+    for number in range(300):
+        if number == flushed:
+            flush_log(log)
+        log.append([b"%d" % number + b"x" * 2000], number)
+        expected.append((number, b"%d" % number + b"x" * 2000))
+    files.fail(errno.EIO, on="flush", path="*.log")
+    for _ in range(2):  # the flush, and the copy
+        work = log.work()
+        assert work is not None
+        work.run()
+        fault = files.fail(errno.EIO, on="read", times=None)
+        work.finish()
+        files.heal(fault)
+    # then all is read as before, from everywhere, by offset and by time; no damage was met
+    assert still_refused(log) is None
+    log.relax()
+    for found in (log, open_log(files.beneath)):
+        assert texts(read_all(found)) == expected
+        assert [found.at_time(time) for time in range(300)] == list(range(300))
+        assert [block.first for offset in range(300) if (block := found.read(offset, 1))] == list(range(300))
+        assert found.holes(0, 300) == []
+        assert found.disk.damages == []
+    log.append([b"more"], 300)
+    flush_log(log)
+    assert texts(read_all(open_log(files.beneath), 300)) == [(300, b"more")]
