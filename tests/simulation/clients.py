@@ -94,6 +94,8 @@ class Client:
                 command.begin()
                 if command.topic:
                     self.model.touching.add(command.topic)
+                    if self.model.troubled:
+                        self.model.attempted.add(command.topic)
 
     @property
     def unfed(self) -> int:

@@ -97,6 +97,7 @@ class Model:
         self.deleted: dict[str, int] = {}  # topics, in which step
         self.offsets: dict[bytes, int] = {}  # of all that is in the logs
         self.touching: set[str] = set()  # topics that this step may make or change
+        self.attempted: set[str] = set()  # topics that could not be made, and of which something may be there
         self.forgotten: dict[str, Topic] = {}  # deleted, by incarnation: a power cut may bring them back
         self.troubled = False  # by a disk that fails, now or a moment ago
 

@@ -31,6 +31,7 @@ TROUBLES: Final = (
     (("flush", "flush_directory"), (errno.EIO,)),
     (("rename", "unlink"), (errno.EIO,)),
     (("open",), (errno.EMFILE, errno.EIO)),
+    (("read", "read_now"), (errno.EIO,)),
 )
 TURNS: Final = 10_000  # of a drain: more is no progress
 

@@ -75,7 +75,8 @@ class Survival:
             assert not flushed, f"{name} begins anew"
             return Topic(name, seen.incarnation, seen.base, self.model.step, ALL)
         if topic is None:
-            assert name in self.model.touching, f"topic {name} comes from nowhere"
+            known = self.model.touching | self.model.attempted
+            assert name in known, f"topic {name} comes from nowhere"
             return Topic(name, seen.incarnation, seen.base, self.model.step, ALL)
         assert name in self.model.touching or self.model.deleted[name] > self.bounds.sure, f"{name} was deleted"
         topic.changed = ALL
