@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.integration.client import Client
 
-_LISTENING = re.compile(r"(TCP|HTTP): listening on 127\.0\.0\.1:(\d+)")
+_LISTENING = re.compile(r"(TCP|HTTP): listening on (?:\S+:(\d+)|/\S+)$")
 
 
 class Nsqd:
@@ -37,7 +37,7 @@ class Nsqd:
         for line in self.process.stderr:
             self.log.append(line)
             if found := _LISTENING.search(line):
-                ports[found[1]] = int(found[2])
+                ports[found[1]] = int(found[2] or -1)
             if len(ports) == 2:
                 break
         else:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+import socket
 import struct
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -171,6 +174,26 @@ def test_what_is_nowhere_is_not_found(web: Http) -> None:
 def test_head_is_get_without_its_body(web: Http) -> None:
     answer = web.ask("HEAD", "/ping")
     assert (answer.status, answer.body, answer.headers["content-length"]) == (200, b"", "2")
+
+
+@pytest.mark.parametrize("family", ["unix", "ipv6"])
+def test_http_on_other_sockets(tmp_path: Path, family: str) -> None:
+    path = str(tmp_path / "http.sock")
+    if family == "ipv6" and not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    nsqd = Nsqd(tmp_path, "--http-address=" + (path if family == "unix" else "[::1]:0"))
+    where = path if family == "unix" else ("::1", nsqd.http)
+    with socket.socket(socket.AF_UNIX if family == "unix" else socket.AF_INET6) as client:
+        client.settimeout(10)
+        client.connect(where)
+        client.sendall(b"GET /info HTTP/1.0\r\n\r\n")
+        answer = b"".join(iter(partial(client.recv, 65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert json.loads(body)["http_port"] == nsqd.http
+    assert nsqd.stop() == 0
+    assert not Path(path).exists()
+    nsqd.assert_calm()
 
 
 # --- publishing
