@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from penstock.nsqd.service import Service
     from penstock.nsqd.session import Session
 
+OK: Final = "OK"
 _NO_LATENCY: Final = {"count": 0, "percentiles": None}
 _S: Final = 10**9
 
 
 def health(service: Service) -> str:
+    """`OK`, or why publishing is refused."""
     refused = service.node.refused
-    return "OK" if refused is None else f"NOK - {refused}"
+    return OK if refused is None else f"NOK - {refused}"
 
 
 def homes_of(service: Service, topic: str, channel: str) -> list[Home] | None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from penstock import NSQ_VERSION, __version__
 from penstock.http import Request, Response, json, plain
+from penstock.nsqd.stats import OK, health
 
 if TYPE_CHECKING:
     from penstock.nsqd.http.table import Ports
     from penstock.nsqd.service import Service
 
-_S = 10**9
+_S: Final = 10**9
 
 
 class About:
@@ -21,8 +22,8 @@ class About:
         self._ports = ports
 
     def ping(self, _request: Request) -> Response:
-        refused = self._service.node.refused
-        return plain("OK") if refused is None else plain(f"NOK - {refused}", 500)
+        said = health(self._service)
+        return plain(said, 200 if said == OK else 500)
 
     def info(self, _request: Request) -> Response:
         options = self._service.options
