@@ -304,6 +304,10 @@ class Channel:
         for consumer in self.consumers:
             self.wake(consumer)
 
+    def look_again(self) -> None:
+        """What it read ahead is not what the log has now."""
+        self._messages = None
+
     @property
     def low_water(self) -> int:
         """What lies below is not needed any more."""

@@ -167,6 +167,7 @@ class Topic:
         self.routed = hole[1]
         for channel in self.channels.values():
             channel.limit = self.routed
+            channel.look_again()
         return hole
 
     @property

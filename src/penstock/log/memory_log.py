@@ -112,8 +112,10 @@ class MemoryLog:
         """The batch that holds `offset`, or the first one kept; None where nothing is kept behind it."""
         if offset >= self.end or not self._blocks:
             return None
-        number = bisect_right(self._blocks, offset, key=lambda block: block.first) - 1
-        return self._blocks[max(0, number)]
+        number = max(0, bisect_right(self._blocks, offset, key=lambda block: block.first) - 1)
+        if self._blocks[number].next <= offset:  # it lies in a hole
+            number += 1
+        return self._blocks[number] if number < len(self._blocks) else None
 
     def at_time(self, time: int) -> int:
         for block in self._blocks:
@@ -150,7 +152,10 @@ class MemoryLog:
         return self._deferred[0][0] if self._deferred else None
 
     def add_hole(self, hole: Hole) -> None:
-        """The topic counts it; what lies there goes with the bound."""
+        """The batches that lie in it go; the topic counts it."""
+        kept = [block for block in self._blocks if block.first < hole.first or block.next > hole.next]
+        self._blocks = deque(kept)
+        self.bytes = sum(len(block.data) for block in kept)
 
     def holes(self, first: int, end: int) -> list[Hole]:
         return []

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.errors import TooLarge
 from penstock.log import memory_log
+from penstock.log.chain import Hole
 from penstock.log.memory_log import MemoryLog
 from penstock.log.topic_log import TopicLog
 from penstock.protocol.batch import HEADER, KEYED, RECORD, check, header, records
@@ -127,6 +128,18 @@ def test_blocks_that_were_handed_out_stay_though_theirs_is_dropped() -> None:
     assert log.earliest == 1
     assert block is not None
     assert texts(list(records(block.data))) == [(0, b"old")]
+
+
+def test_what_lies_in_a_hole_is_never_read() -> None:
+    log = MemoryLog(BIRTH, 100)
+    for body in (b"0", b"1", b"2", b"3"):
+        log.append([body], 0)
+    log.add_hole(Hole(1, 3, "emptied"))
+    assert [block and block.first for block in map(log.read, range(4))] == [0, 3, 3, 3]
+    assert log.bytes == sum(len(block.data) for block in log._blocks)
+    log.add_hole(Hole(3, 4, "emptied"))
+    assert log.read(1) is None
+    assert log.end == 4
 
 
 @pytest.mark.parametrize("name", ["append", "put", "put_framed", "write", "read", "at_time", "holes", "delete_below"])
