@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from penstock.bench.settings import Address, Settings
 
+_HELD_BACK: Final = 25  # ms; an original holds the last messages back for 250, and takes no less than this
 _NO_END: Final = 600.0  # seconds, for what ends by itself
 
 
@@ -63,7 +64,7 @@ def consumer(
     ready: Callable[[], None],
 ) -> Outcome:
     """Takes what comes and finishes it, one write a read; for a time, or until nothing came for `quiet` seconds."""
-    clients = [Connection(server) for _ in range(connections)]
+    clients = [Connection(server, output_buffer_timeout=_HELD_BACK) for _ in range(connections)]
     for number, client in enumerate(clients):
         client.subscribe(settings.topic, channels[number % len(channels)])
     last = 0.0
