@@ -29,7 +29,7 @@ from penstock.log.chain import Chain, Hole, unlink_steps
 from penstock.log.held import Held
 from penstock.log.rescue import Rescue
 from penstock.log.tail import PAYLOAD, Tail
-from penstock.log.timetable import Timetable
+from penstock.log.timetable import Timetable, is_moved
 from penstock.log.work import Work
 from penstock.protocol.batch import KEYED, MOVED, RECORD, records, size_of
 
@@ -98,6 +98,7 @@ class TopicLog:
             disk.files.make_directory(directory)
             birth_file.write(disk.files, directory, birth, flush=False)
         except OSError as error:
+            birth_file.take_back(disk.files, directory)
             raise log_error(error, f"making {directory}") from error
         log._birth_dirty = True
         return log
@@ -159,6 +160,7 @@ class TopicLog:
         self._flushed = self.chain.flushed_end(self.end)
         self.held.recover()
         self.timetable.recover(self.keyed)
+        self.keyed = [head for head in self.keyed if not is_moved(head)]
         self.tail.release(self.end)
 
     def _ends_badly(self) -> bool:

@@ -89,8 +89,13 @@ class Found:
         return bucket
 
 
+def is_moved(head: bytes) -> bool:
+    """Whether the batch of this header came from a timetable."""
+    return bool(int.from_bytes(head[32:36], "big") & MOVED)
+
+
 def moved_keys(headers: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """Offset and key of the batches that were moved into a log, of all that recovery found published under a key."""
     for head in headers:
-        if int.from_bytes(head[32:36], "big") & MOVED:
+        if is_moved(head):
             yield first_at(head, 0), key_of(head)
