@@ -10,7 +10,7 @@ from penstock.http import Request, Response, text
 from penstock.http import json as json_answer
 from penstock.nsqd.http import stats_text
 from penstock.nsqd.http.garbage import Garbage
-from penstock.nsqd.http.pace import Pace
+from penstock.nsqd.http.slices import Slices
 from penstock.nsqd.stats import channel_row, channels_of, client_row, health, homes_of, producers_of, topic_row
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ class Stats:
     # --- JSON
 
     async def _json(self, wanted: Wanted) -> Response:
-        service, pace = self._service, Pace()
-        parts: list[str] = []
+        service, out = self._service, Slices()
         homes = homes_of(service, wanted.topic, wanted.channel)
         head: dict[str, Any] = {
             "version": NSQ_VERSION,
@@ -68,43 +67,43 @@ class Stats:
         }
         if wanted.memory:
             head["memory"] = self._garbage.memory()
-        parts.append(_open(head, "topics"))
+        out.write(_open(head, "topics"))
         if homes is None:
-            parts.append("null")
+            out.write("null")
         else:
-            parts.append("[")
+            out.write("[")
             for number, home in enumerate(homes):
-                parts.append("," if number else "")
-                await self._topic(parts, home, wanted, pace)
-            parts.append("]")
-        parts.append(',"producers":')
+                out.write("," if number else "")
+                await self._topic(out, home, wanted)
+            out.write("]")
+        out.write(',"producers":')
         producers = producers_of(service) if wanted.clients and homes is not None else []
-        await self._clients(parts, producers or None, wanted.topic, pace)
-        parts.append("}")
-        return json_answer("".join(parts).encode())
+        await self._clients(out, producers or None, wanted.topic)
+        out.write("}")
+        return json_answer(out.whole())
 
-    async def _topic(self, parts: list[str], home: Home, wanted: Wanted, pace: Pace) -> None:
-        parts += (_open(topic_row(home), "channels"), "[")
+    async def _topic(self, out: Slices, home: Home, wanted: Wanted) -> None:
+        out.write(_open(topic_row(home), "channels"))
+        out.write("[")
         for number, channel in enumerate(channels_of(home, wanted.channel)):
-            parts += ("," if number else "", _open(channel_row(home, channel), "clients"))
-            await self._clients(parts, self._consumers(channel) if wanted.clients else None, wanted.topic, pace)
-            parts.append("}")
-            if pace.tired:
-                await pace.rest()
-        parts.append("]}")
-        if pace.tired:
-            await pace.rest()
+            out.write("," if number else "")
+            out.write(_open(channel_row(home, channel), "clients"))
+            await self._clients(out, self._consumers(channel) if wanted.clients else None, wanted.topic)
+            out.write("}")
+            await out.pause()
+        out.write("]}")
+        await out.pause()
 
-    async def _clients(self, parts: list[str], sessions: Iterable[Session] | None, topic: str, pace: Pace) -> None:
+    async def _clients(self, out: Slices, sessions: Iterable[Session] | None, topic: str) -> None:
         if sessions is None:
-            parts.append("null")
+            out.write("null")
             return
-        rows: list[str] = []
-        for session in sessions:
-            rows.append(_encode(client_row(session, topic)))
-            if pace.tired:
-                await pace.rest()
-        parts += ("[", ",".join(rows), "]")
+        out.write("[")
+        for number, session in enumerate(sessions):
+            out.write("," if number else "")
+            out.write(_encode(client_row(session, topic)))
+            await out.pause()
+        out.write("]")
 
     def _consumers(self, channel: Channel) -> list[Session]:
         return [consumer.sink for consumer in channel.consumers]  # type: ignore[misc]  # a session is their sink
@@ -112,30 +111,26 @@ class Stats:
     # --- text
 
     async def _text(self, wanted: Wanted) -> Response:
-        service, pace = self._service, Pace()
+        service, out = self._service, Slices()
         now = service.clock.wall
         homes = homes_of(service, wanted.topic, wanted.channel)
         memory = self._garbage.memory() if wanted.memory else None
-        parts = [stats_text.head(health(service), service.started, now, memory, any_topics=bool(homes))]
+        out.write(stats_text.head(health(service), service.started, now, memory, any_topics=bool(homes)))
         for home in homes or ():
-            parts.append(stats_text.topic(topic_row(home)))
+            out.write(stats_text.topic(topic_row(home)))
             for channel in channels_of(home, wanted.channel):
-                parts.append(stats_text.channel(channel_row(home, channel)))
+                out.write(stats_text.channel(channel_row(home, channel)))
                 for session in self._consumers(channel) if wanted.clients else ():
-                    parts.append(stats_text.client("        ", client_row(session, wanted.topic), now))
-                    if pace.tired:
-                        await pace.rest()
-                if pace.tired:
-                    await pace.rest()
-            if pace.tired:
-                await pace.rest()
+                    out.write(stats_text.client("        ", client_row(session, wanted.topic), now))
+                    await out.pause()
+                await out.pause()
+            await out.pause()
         producers = producers_of(service) if wanted.clients and homes is not None else []
-        parts.append("\nProducers:\n" if producers else "\nProducers: None\n")
+        out.write("\nProducers:\n" if producers else "\nProducers: None\n")
         for session in producers:
-            parts.append(stats_text.client("   ", client_row(session, wanted.topic), now))
-            if pace.tired:
-                await pace.rest()
-        return text("".join(parts).encode("utf-8", "replace"))
+            out.write(stats_text.client("   ", client_row(session, wanted.topic), now))
+            await out.pause()
+        return text(out.whole())
 
 
 def _open(row: dict[str, Any], last: str) -> str:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from penstock.nsqd.http import pace, stats_text
+from penstock.nsqd.http import slices, stats_text
 from penstock.nsqd.http.garbage import Garbage, _percentile
 
 S = 10**9
@@ -19,22 +19,23 @@ def test_long_work_lets_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0])
     turns: list[str] = []
 
-    async def work() -> None:
-        mine = pace.Pace()
-        for item in range(4):
-            turns.append(f"item {item}")
-            clock[0] += pace.SLICE // 2 + 1
-            if mine.tired:
-                await mine.rest()
+    async def work() -> bytes:
+        out = slices.Slices()
+        for item in "abc\u00e9":
+            turns.append(item)
+            out.write(item)
+            clock[0] += slices.SLICE // 2 + 1
+            await out.pause()
+        return out.whole()
 
-    async def both() -> None:
+    async def both() -> bytes:
         task = asyncio.ensure_future(work())
         await asyncio.sleep(0)
         turns.append("others")
-        await task
+        return await task
 
-    asyncio.run(both())
-    assert turns == ["item 0", "item 1", "others", "item 2", "item 3"]
+    assert asyncio.run(both()) == "abc\u00e9".encode()
+    assert turns == ["a", "b", "others", "c", "\u00e9"]
 
 
 @pytest.mark.parametrize(
