@@ -18,7 +18,7 @@ import pytest
 import hot_modules
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
@@ -55,20 +55,25 @@ def pytest_report_header() -> str:
 
 def pytest_configure() -> None:
     """Stop before the first test where it would run another code than the header says."""
-    wrong = [reason for module in hot_modules.REASONS if (reason := _not_as_asked(module))]
-    if wrong:
+    wrong = [] if PLAIN else _problems(_stale)
+    if wrong := wrong or _problems(_elsewhere):
         wrong.append("`make compiled` compiles them; PENSTOCK_PURE=1 tests the plain code")
         raise pytest.UsageError("\n".join(wrong))
 
 
-def _not_as_asked(module: str) -> str | None:
+def _problems(look: Callable[[str], str | None]) -> list[str]:
+    return [f"{module}: {problem}" for module in hot_modules.REASONS if (problem := look(module))]
+
+
+def _stale(module: str) -> str | None:
+    if not hot_modules.compiled(module).exists():
+        return "not compiled"
+    return None if hot_modules.is_current(module) else "compiled from other sources"
+
+
+def _elsewhere(module: str) -> str | None:
+    """Looking for a module imports the packages around it, and those may import what is stale: so this comes second."""
     spec = importlib.util.find_spec(module)
     found = Path(spec.origin) if spec and spec.origin else None
-    compiled = hot_modules.compiled(module)
-    if PLAIN:
-        return None if found == hot_modules.source(module) else f"{module}: found {found}, not its .py"
-    if not compiled.exists():
-        return f"{module}: not compiled"
-    if found != compiled:
-        return f"{module}: found {found}, not {compiled}"
-    return None if hot_modules.is_current(module) else f"{module}: compiled from other sources"
+    expected = hot_modules.source(module) if PLAIN else hot_modules.compiled(module)
+    return None if found == expected else f"found {found}, not {expected}"

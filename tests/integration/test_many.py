@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import itertools
+import socket
 import statistics
 import struct
 import threading
@@ -21,6 +22,7 @@ from tests.integration.daemon import Nsqd
 
 KIB = 1024
 MANY = pytest.mark.slow
+OK = struct.pack(">II", 6, 0) + b"OK"
 BURST = 1000  # deferred messages that are sent together
 
 
@@ -103,7 +105,7 @@ def post(nsqd: Nsqd, paths: Iterator[str]) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize(("count", "ahead"), [(20_000, 3.0), pytest.param(1_000_000, 30.0, marks=MANY)])
+@pytest.mark.parametrize(("count", "ahead"), [(20_000, 3.0), pytest.param(1_000_000, 60.0, marks=MANY)])
 def test_many_that_are_due_at_once_come_in_time_and_hold_up_nobody(nsqd: Nsqd, count: int, ahead: float) -> None:
     # given many messages that become due within a second
     with nsqd.client() as client:
@@ -126,14 +128,16 @@ def test_many_that_are_due_at_once_come_in_time_and_hold_up_nobody(nsqd: Nsqd, c
 
 def defer(nsqd: Nsqd, topic: str, count: int, due: float) -> None:
     """So many messages whose time comes within the second after `due`; each says when."""
-    with nsqd.client() as producer:
+    with socket.create_connection(("127.0.0.1", nsqd.tcp), timeout=30) as connection:
+        answers = connection.makefile("rb")
+        connection.sendall(b"  V2")
         for first in range(0, count, BURST):
             now = time.time()
             delay = int((due - now + first / count) * 1000) + 1
             command = f"DPUB {topic} {delay}\n".encode() + struct.pack(">Id", 8, now + delay / 1000)
-            producer.send(command * min(BURST, count - first))
-            for _ in range(min(BURST, count - first)):
-                assert producer.answer() == b"OK"
+            connection.sendall(command * BURST)
+            assert answers.read(len(OK) * BURST) == OK * BURST
+        answers.close()
 
 
 def routed_at(nsqd: Nsqd, count: int, deadline: float) -> float:

@@ -7,6 +7,7 @@ is the first offset that is not deleted.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -70,6 +71,15 @@ def flush(files: Files, directory: str) -> None:
     finally:
         files.close(fd)
     files.flush_directory(directory)
+
+
+def take_back(files: Files, directory: str) -> None:
+    """Nothing is left of a topic that could not be made, as far as that can be had."""
+    for path in (f"{directory}/{NAME}.partial", f"{directory}/{NAME}"):
+        with contextlib.suppress(OSError):
+            files.unlink(path)
+    with contextlib.suppress(OSError):
+        files.remove_directory(directory)
 
 
 def encode(birth: Birth) -> bytes:

@@ -234,4 +234,5 @@ class DataPath:
     def abandon(self) -> None:
         """Let the folder go as it is, as a kill would."""
         self.disk.close_all()
-        self.disk.files.close(self._lock)
+        with contextlib.suppress(OSError):  # the descriptor is gone, and the lock with it
+            self.disk.files.close(self._lock)
