@@ -600,6 +600,6 @@ def test_a_profile_says_where_the_loop_was(tmp_path: Path) -> None:
     web = Http(nsqd.http)
     lines = web.get("/debug/pprof/profile?seconds=1").body.decode().splitlines()
     assert sum(int(line.rpartition(" ")[2]) for line in lines) > 10
-    assert any("__._run;" in line for line in lines)
+    assert any("penstock.daemon.program._run;" in line for line in lines)
     web.close()
     assert nsqd.stop() == 0

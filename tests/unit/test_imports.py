@@ -23,10 +23,11 @@ MAY_KNOW = {
     "bench": {"protocol"},
     "http": set(),
     "options": set(),
-    "nsqd": {"protocol", "log", "broker", "http", "options"},
-    "nsqlookupd": {"protocol", "http", "options"},
+    "daemon": {"http", "options"},
+    "nsqd": {"protocol", "log", "broker", "http", "options", "daemon"},
+    "nsqlookupd": {"protocol", "http", "options", "daemon"},
     "spark": {"protocol", "client"},
-    "cli": {"protocol", "log", "broker", "bench", "client", "http", "options", "nsqd", "nsqlookupd", "spark"},
+    "cli": {"protocol", "log", "broker", "bench", "client", "http", "options", "daemon", "nsqd", "nsqlookupd", "spark"},
 }
 
 

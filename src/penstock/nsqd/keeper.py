@@ -21,9 +21,9 @@ from penstock.log.retention import Kept, Limits, NodeLimits, expired, over_total
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from penstock.daemon.logging import Logger
     from penstock.log.topic_log import TopicLog
     from penstock.nsqd.home import Home
-    from penstock.nsqd.logging import Logger
     from penstock.nsqd.options import Options
 
 TURN: Final = 100  # quiet topics that are looked at each time

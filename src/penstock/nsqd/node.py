@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from random import Random
 
     from penstock.broker.channel import Channel
+    from penstock.daemon.logging import Logger
     from penstock.log.data_path import DataPath
     from penstock.log.journal import Journal
     from penstock.nsqd.home import Ticket
-    from penstock.nsqd.logging import Logger
     from penstock.nsqd.memory import Memory
     from penstock.nsqd.options import Options
 

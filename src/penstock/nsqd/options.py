@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from penstock.daemon.logging import Level
 from penstock.errors import BadOption
-from penstock.nsqd.logging import Level
 from penstock.options import ADDRESS, Duration, Program, Words, duration, option
 from penstock.options.kinds import FALSE, TRUE
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from penstock.broker.channel import Channel
+    from penstock.daemon.logging import Logger
     from penstock.log.entries import Entry
     from penstock.log.journal import Journal, Source
     from penstock.log.work import Work
     from penstock.nsqd.home import Clock
-    from penstock.nsqd.logging import Logger
 
 SLICES: Final = 16  # of a compaction that one tick writes
 BLOCK: Final = 1000  # entries of channels' progress in one block of the journal

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from penstock.broker.channel import Channel
+    from penstock.daemon.logging import Logger
     from penstock.log.work import Work
     from penstock.nsqd.connection import Connection
-    from penstock.nsqd.logging import Logger
     from penstock.nsqd.node import Node
     from penstock.nsqd.options import Options
     from penstock.nsqd.session import Session

@@ -1,8 +1,4 @@
-"""IDENTIFY: what a client says of itself and asks for, and what it gets. Knows no connection; times are in ns.
-
-A JSON object is read as NSQ reads it: keys in any case, the last of equal ones wins, null says nothing, what is not
-known is passed over, and a value of another type makes the whole body bad.
-"""
+"""IDENTIFY: what a client says of itself and asks for, and what it gets. Knows no connection; times are in ns."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from penstock import NSQ_VERSION
 from penstock.errors import BadBody, IdentifyFailed
+from penstock.protocol.go_json import fields
 
 _MS: Final = 1_000_000
 _SMALLEST_BUFFER: Final = 64
@@ -154,8 +151,6 @@ def _msg_timeout(asked: int, offer: Offer, before: Agreement) -> int:
     return asked * _MS
 
 
-# --- JSON as Go reads it
-
 _BITS: Final = {"sample_rate": 32}  # the other numbers have 64
 _NOTHING: Final[dict[str, str | int | bool]] = {
     "client_id": "",
@@ -176,44 +171,9 @@ _NOTHING: Final[dict[str, str | int | bool]] = {
 }
 
 
-class _Object(list[tuple[str, Any]]):
-    """A JSON object: its pairs, in order."""
-
-
 def _decode(body: bytes) -> dict[str, Any]:
     """What a client asks for; what it does not say is nothing."""
-    asked: dict[str, Any] = dict(_NOTHING)
     try:
-        found = json.loads(
-            body.decode("utf-8", "replace"), object_pairs_hook=_Object, parse_int=_integer, parse_constant=_refuse
-        )
-        if not isinstance(found, _Object | None):
-            raise ValueError("not an object")
-        for key, value in found or ():
-            field = key.casefold()
-            if field in asked and value is not None:
-                asked[field] = _checked(field, value)
-    except (ValueError, RecursionError) as error:
+        return fields(body, _NOTHING, _BITS)
+    except ValueError as error:
         raise BadBody("IDENTIFY failed to decode JSON body") from error
-    return asked
-
-
-def _checked(field: str, value: Any) -> str | int | bool:
-    if type(value) is not type(_NOTHING[field]):
-        raise ValueError(f"{field} is of another type")
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    bits = _BITS.get(field, 64)
-    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
-        raise ValueError(f"{field} is too large a number")
-    checked: int | bool = value
-    return checked
-
-
-def _integer(digits: str) -> int:
-    """A number too large is an error where it is looked at, and no work anywhere."""
-    return int(digits[:21])
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from penstock.daemon.logging import Level
 from penstock.errors import BadOption
-from penstock.nsqd.logging import Level
 from penstock.nsqd.options import NSQD, Options, TlsRequired
 from penstock.options import duration, load, options_of
 from penstock.options.page import help_text, markdown

@@ -8,12 +8,12 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from penstock.broker.consumer import Consumer
+from penstock.daemon.logging import Logger
 from penstock.log.data_path import JOURNAL, DataPath
 from penstock.log.disk import Disk
 from penstock.log.journal import Journal
 from penstock.log.topic_log import LogOptions
 from penstock.nsqd.home import Clock
-from penstock.nsqd.logging import Logger
 from penstock.nsqd.node import Node
 from penstock.nsqd.options import Options
 from penstock.protocol.batch import records

@@ -7,9 +7,9 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from penstock.daemon.logging import Level
 from penstock.errors import HttpError
 from penstock.http import Request, Response, json, text
-from penstock.nsqd.logging import Level
 from penstock.nsqd.options import LEVEL, Options
 from penstock.options.table import options_of
 

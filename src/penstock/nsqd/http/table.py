@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from penstock.daemon.debug import Debug
 from penstock.http import Routes
 from penstock.nsqd.http.about import About
 from penstock.nsqd.http.config import TOO_BIG, Config
-from penstock.nsqd.http.debug import Debug
 from penstock.nsqd.http.publishing import Publishing
 from penstock.nsqd.http.stats import Stats
 from penstock.nsqd.http.topics import Topics

@@ -10,9 +10,9 @@ import threading
 import traceback
 from typing import TYPE_CHECKING, Final
 
+from penstock.daemon.profile import collapsed, sample
 from penstock.errors import HttpError
 from penstock.http import Request, Response, plain
-from penstock.nsqd.http.profile import collapsed, sample
 
 if TYPE_CHECKING:
     from penstock.http import Routes

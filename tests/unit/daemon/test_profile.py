@@ -4,7 +4,7 @@ import sys
 import threading
 from collections import Counter
 
-from penstock.nsqd.http.profile import collapsed, sample, stack
+from penstock.daemon.profile import collapsed, sample, stack
 
 
 def outer() -> str:

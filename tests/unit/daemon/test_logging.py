@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from penstock.nsqd.logging import Level, Logger, StandardError
+from penstock.daemon.logging import Level, Logger, StandardError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -186,7 +186,7 @@ def test_no_file_becomes_standard_error_where_the_process_has_none(tmp_path: Pat
     # given a process that is started with no standard descriptor open
     program = (
         "import os, sys\n"
-        "from penstock.nsqd.logging import Logger\n"
+        "from penstock.daemon.logging import Logger\n"
         "log = Logger('')\n"
         "file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)\n"
         "log.info('a line')\n"
