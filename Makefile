@@ -13,11 +13,13 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: compiled ## the ordinary suite, compiled; then protocol and log once more, plain
-	$(PYTEST)
+	$(PYTEST) --ignore=tests/spark
+	$(BIN)/pytest tests/spark
 	PENSTOCK_PURE=1 $(PYTEST) $(PLAIN)
 
 test-slow: compiled ## what takes longer than that
-	$(PYTEST) -m slow --hypothesis-profile=fuzz
+	$(PYTEST) -m slow --hypothesis-profile=fuzz --ignore=tests/spark
+	$(BIN)/pytest -m slow tests/spark
 
 lint: .venv/ready ## ruff, mypy, the table of imports; CODE="files" for some of it
 	$(BIN)/ruff check $(CODE) setup.py

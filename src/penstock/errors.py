@@ -184,6 +184,18 @@ class BadFlag(BadOption):
     exit_code = 2
 
 
+class SparkError(PenstockError):
+    """A query cannot go on. Spark shows this one line inside much else: so it says all, what to do as well."""
+
+
+class NodeFailed(SparkError):
+    """An nsqd or nsqlookupd cannot be reached, or answers what it should not."""
+
+
+class DataLost(SparkError):
+    """Messages that the query has still to read, or has read, are not there."""
+
+
 _BY_ERRNO: dict[int, type[LogError]] = {
     errno.ENOSPC: DiskFull,
     errno.EDQUOT: DiskFull,

@@ -26,7 +26,7 @@ MAY_KNOW = {
     "daemon": {"http", "options"},
     "nsqd": {"protocol", "log", "broker", "http", "options", "daemon"},
     "nsqlookupd": {"protocol", "http", "options", "daemon"},
-    "spark": {"protocol", "client"},
+    "spark": {"protocol", "client", "options"},
     "cli": {"protocol", "log", "broker", "bench", "client", "http", "options", "daemon", "nsqd", "nsqlookupd", "spark"},
 }
 
