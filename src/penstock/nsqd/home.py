@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from penstock.broker.channel import Channel
     from penstock.log.work import Work
+    from penstock.nsqd.meters import Meters
     from penstock.protocol.commands import Publish
 
 
@@ -48,17 +49,13 @@ class Ticket(Protocol):
         """What was published is safe as far as the flags ask for, or may not be there at all."""
 
 
-class _Waiting(NamedTuple):
-    end: int
-    ticket: Ticket
-
-
 class Put:
     """What is in the open batch, and who waits for it."""
 
-    __slots__ = ("bytes", "count", "tickets")
+    __slots__ = ("begun", "bytes", "count", "tickets")
 
     def __init__(self) -> None:
+        self.begun = 0  # the turn that brought the first of it
         self.tickets: list[Ticket] = []
         self.count = 0
         self.bytes = 0
@@ -73,11 +70,18 @@ class Put:
             ticket.done(error)
 
 
+class _Waiting(NamedTuple):
+    """A batch that is written, and flushed before it is answered."""
+
+    end: int
+    put: Put
+
+
 class Home:
     """One topic of a node, with its log."""
 
     __slots__ = (
-        "_clock", "_deferred", "_dirty", "_put", "_run", "_seen", "_unreadable", "_waiting", "_warm_at",
+        "_clock", "_deferred", "_dirty", "_meters", "_put", "_run", "_seen", "_unreadable", "_waiting", "_warm_at",
         "_warming", "log", "number", "stands_since", "topic", "writing",
     )  # fmt: skip
 
@@ -94,6 +98,7 @@ class Home:
         dirty: Callable[[Home], None],
         unreadable: Callable[[Home, LogError], None],
         random: Random,
+        meters: Meters,
     ) -> None:
         self.log = log
         self._dirty = dirty  # the turn's end is to look at it
@@ -103,6 +108,7 @@ class Home:
         self.topic = Topic(name, routed=routed, committed=log.committed, bound=bound, surroundings=surroundings)
         self._unreadable = unreadable  # its channels are to be pumped again, some time
         self._clock = clock
+        self._meters = meters
         self._run = run
         self._waiting: deque[_Waiting] = deque()  # for a flush
         self._deferred: list[Ticket] = []  # for a flush of the timetable
@@ -131,9 +137,12 @@ class Home:
 
     def write(self) -> LogError | None:
         """The turn is over: one batch of what it brought, and the answers that this allows; why it failed, if so."""
+        put = self._put
+        if put.tickets and not put.begun:
+            put.begun = self._clock.now
         if self.writing:
             return None  # behind what a thread writes
-        put, self._put = self._put, Put()
+        self._put = Put()
         try:
             if isinstance(self.log, TopicLog) and self.log.pending >= APART:
                 work = self.log.write_apart(self._clock.wall)
@@ -160,26 +169,33 @@ class Home:
     def _written(self, put: Put) -> None:
         self.topic.message_count += put.count
         self.topic.message_bytes += put.bytes
-        end = self.log.end
-        self._waiting.extend(_Waiting(end, ticket) for ticket in put.tickets)
+        self._waiting.append(_Waiting(self.log.end, put))
         self.committed()
 
     def committed(self) -> None:
         """Answer what may be answered, and route it."""
         committed, waiting = self.log.committed, self._waiting
         while waiting and waiting[0].end <= committed:
-            waiting.popleft().ticket.done(None)
+            self._answer(waiting.popleft().put)
         if self._deferred and isinstance(self.log, TopicLog) and not self.log.timetable.dirty:
             deferred, self._deferred = self._deferred, []
             for ticket in deferred:
                 ticket.done(None)
         self.topic.advance(committed, self._clock.now)
 
+    def _answer(self, put: Put) -> None:
+        for ticket in put.tickets:
+            ticket.done(None)
+        if put.tickets:
+            self._meters.answered(self._clock.now - put.begun, len(put.tickets))
+
     def fail_waiting(self, error: LogError) -> None:
         """A flush failed: whether these survive a power cut is unknown."""
         waiting, self._waiting = self._waiting, deque()
         deferred, self._deferred = self._deferred, []
-        for ticket in [*(entry.ticket for entry in waiting), *deferred]:
+        for entry in waiting:
+            entry.put.failed(error)
+        for ticket in deferred:
             ticket.done(error)
 
     # --- blocks for the channels

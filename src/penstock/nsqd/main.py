@@ -68,16 +68,19 @@ def _node(options: Options, logger: Logger, service: Service) -> Node:
     from penstock.log.disk import Damage, Disk
     from penstock.log.journal import Journal
     from penstock.log.topic_log import LogOptions
+    from penstock.nsqd.meters import Meters
     from penstock.nsqd.node import Node
+    from penstock.nsqd.timed_files import TimedFiles
 
     def tell(damage: Damage) -> None:
         logger.error("DISK: damage: %s", damage)
 
-    disk = Disk(limit=512, on_damage=tell)
+    meters = Meters()
+    disk = Disk(TimedFiles(meters.flushes), limit=512, on_damage=tell)
     log_options = LogOptions(options.max_bytes_per_file, options.sync_every)
     data_path = DataPath(options.data_path or os.getcwd(), disk=disk, options=log_options)
     journal = Journal(disk, f"{data_path.path}/{JOURNAL}")
-    node = Node(options, data_path, journal, service.clock, service.run, random.Random(), logger)
+    node = Node(options, data_path, journal, service.clock, service.run, random.Random(), logger, meters)
     service.node = node
     node.restore()
     return node

@@ -27,6 +27,7 @@ from penstock.nsqd import metadata
 from penstock.nsqd.alarms import Alarms
 from penstock.nsqd.home import Clock, Home
 from penstock.nsqd.keeper import Keeper
+from penstock.nsqd.meters import Meters
 from penstock.nsqd.restoring import restore
 from penstock.nsqd.scribe import Scribe
 from penstock.nsqd.snapshot import Snapshot
@@ -60,8 +61,10 @@ class Node:
         run: Callable[[Work, Callable[[], None]], None],
         random: Random,
         logger: Logger,
+        meters: Meters | None = None,
     ) -> None:
         self.options = options
+        self.meters = meters or Meters()
         self.data_path = data_path
         self.clock = clock
         self.logger = logger
@@ -126,6 +129,7 @@ class Node:
             dirty=self.dirty,
             unreadable=self._unreadable,
             random=self._random,
+            meters=self.meters,
         )
 
     def channel(self, home: Home, name: str) -> Channel:

@@ -97,6 +97,7 @@ class Service:
             connection, _ = self._outgoing.popitem()
             connection.flush()
         self._set_timer()
+        self.node.meters.turn_over(time.monotonic_ns() - self.clock.now)
 
     def pump(self, channel: Channel) -> None:
         """It may have something to give at the end of the turn."""

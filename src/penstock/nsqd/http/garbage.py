@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import time
 from collections import deque
-from contextlib import suppress
 from typing import Final
 
+from penstock.nsqd.http.process import memory
+
 PAUSES: Final = 256  # the last ones, as Go keeps them
-_STATM: Final = "/proc/self/statm"
 
 
 class Garbage:
@@ -34,7 +33,7 @@ class Garbage:
         return {
             "heap_objects": sys.getallocatedblocks(),
             "heap_idle_bytes": 0,
-            "heap_in_use_bytes": _resident(),
+            "heap_in_use_bytes": memory()[1],
             "heap_released_bytes": 0,
             "gc_pause_usec_100": _percentile(100, pauses) // 1000,
             "gc_pause_usec_99": _percentile(99, pauses) // 1000,
@@ -42,13 +41,6 @@ class Garbage:
             "next_gc_bytes": 0,
             "gc_total_runs": sum(each["collections"] for each in gc.get_stats()),
         }
-
-
-def _resident() -> int:
-    """Bytes in memory; 0 where no /proc says how many."""
-    with suppress(OSError), open(_STATM, "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return 0
 
 
 def _percentile(percent: int, values: list[int]) -> int:

@@ -58,7 +58,7 @@ class Stats:
     # --- JSON
 
     async def _json(self, wanted: Wanted) -> Response:
-        service, out = self._service, Slices()
+        service, out = self._service, Slices(self._service.node.meters.turns)
         homes = homes_of(service, wanted.topic, wanted.channel)
         head: dict[str, Any] = {
             "version": NSQ_VERSION,
@@ -111,7 +111,7 @@ class Stats:
     # --- text
 
     async def _text(self, wanted: Wanted) -> Response:
-        service, out = self._service, Slices()
+        service, out = self._service, Slices(self._service.node.meters.turns)
         now = service.clock.wall
         homes = homes_of(service, wanted.topic, wanted.channel)
         memory = self._garbage.memory() if wanted.memory else None

@@ -8,6 +8,7 @@ from penstock.daemon.debug import Debug
 from penstock.http import Routes
 from penstock.nsqd.http.about import About
 from penstock.nsqd.http.config import TOO_BIG, Config
+from penstock.nsqd.http.metrics import Metrics
 from penstock.nsqd.http.publishing import Publishing
 from penstock.nsqd.http.stats import Stats
 from penstock.nsqd.http.topics import Topics
@@ -32,6 +33,7 @@ def routes(service: Service, ports: Ports, on_level: Callable[[], None]) -> Rout
     table.add("GET", "/ping", about.ping)
     table.add("GET", "/info", about.info)
     table.add("GET", "/stats", stats.stats)
+    table.add("GET", "/metrics", Metrics(service).metrics)
     table.add("GET", "/config/:opt", config.get)
     table.add("PUT", "/config/:opt", config.put, max_body=service.options.max_msg_size, too_big=TOO_BIG)
     _publishing(table, service)

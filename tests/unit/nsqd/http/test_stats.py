@@ -10,6 +10,7 @@ import pytest
 
 from penstock.nsqd.http import slices, stats_text
 from penstock.nsqd.http.garbage import Garbage, _percentile
+from penstock.nsqd.meters import Histogram
 
 S = 10**9
 
@@ -18,9 +19,10 @@ def test_long_work_lets_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) 
     clock = [0]
     monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0])
     turns: list[str] = []
+    taken = Histogram()
 
     async def work() -> bytes:
-        out = slices.Slices()
+        out = slices.Slices(taken)
         for item in "abc\u00e9":
             turns.append(item)
             out.write(item)
@@ -36,6 +38,7 @@ def test_long_work_lets_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) 
 
     assert asyncio.run(both()) == "abc\u00e9".encode()
     assert turns == ["a", "b", "others", "c", "\u00e9"]
+    assert (sum(taken.counts), taken.total) == (2, 4 * (slices.SLICE // 2 + 1))
 
 
 @pytest.mark.parametrize(
