@@ -53,8 +53,11 @@ def lived(seed: int) -> MemoryFiles:
         return history.disk.now.kill().copy()
 
 
-def hurt(files: MemoryFiles, rng: random.Random) -> tuple[str, int, int]:
-    """Make some bytes of a file other ones: which file, and from where to where."""
+def hurt(files: MemoryFiles, rng: random.Random, *, stopped: bool) -> tuple[str, int, int]:
+    """Make some bytes of a file other ones, or cut it: which file, and from where to where.
+
+    Of a log that was not stopped nobody knows how far it had come.
+    """
     tree = files.tree()
     path = rng.choice(sorted(path for path, data in tree.items() if data and not path.endswith(NODE)))
     data = tree[path] or b""
@@ -63,8 +66,9 @@ def hurt(files: MemoryFiles, rng: random.Random) -> tuple[str, int, int]:
     bad = rng.choice((bytes(stop - start), rng.randbytes(stop - start), bytes([data[start] ^ 1 << rng.randrange(8)])))
     stop = start + len(bad)
     fd = files.open(path)
-    if not path.endswith(TRUTH) and rng.random() < 0.2:
+    if (stopped or not path.endswith(TRUTH)) and rng.random() < 0.2:
         files.truncate(fd, start)
+        stop = len(data)
     else:
         files.write(fd, bad, start)
     files.close(fd)
@@ -84,10 +88,10 @@ def touched(path: str, data: bytes, start: int, stop: int) -> Iterator[bytes]:
         at = head.end
 
 
-def check(before: MemoryFiles, rng: random.Random) -> None:
+def check(before: MemoryFiles, rng: random.Random, *, stopped: bool) -> None:
     whole = Found(before.copy())
     files = before.copy()
-    path, start, stop = hurt(files, rng)
+    path, start, stop = hurt(files, rng, stopped=stopped)
     told = f"{path} from {start} to {stop} is bad"
     folder = path.removeprefix(f"{PATH}/topics/").partition("/")[0]
     lost = {(folder, body) for body in touched(path, before.tree()[path] or b"", start, stop)}
@@ -119,7 +123,7 @@ def damage(seed: int, times: int) -> None:
     before = lived(seed)
     rng = random.Random(seed)
     for _ in range(times):
-        check(before, rng)
+        check(before, rng, stopped=seed % 2 == 1)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.log.work import Work
 
 SUFFIX: Final = ".log"
+INDEX: Final = ".index"
 _LOADED: Final = 4  # sealed segments whose index is kept in memory
 
 
@@ -55,8 +56,11 @@ class Chain:
         self._firsts: list[int] = []
         self._loaded: list[Segment] = []
 
-    def recover(self, earliest: int) -> None:
-        """Find the segments in the directory; those wholly below `earliest` were meant to be deleted, and are."""
+    def recover(self, earliest: int) -> list[int]:
+        """Find the segments in the directory; those wholly below `earliest` were meant to be deleted, and are.
+
+        Answers where files behind them began that are gone, while their indexes are not.
+        """
         try:
             names = sorted(name for name, folder in self.disk.files.list(self.directory) if not folder)
         except OSError as error:
@@ -66,6 +70,13 @@ class Chain:
         self._finish_deleting(firsts[:number])
         self.recover_segments(firsts[number:])
         self.directory_dirty = bool(self.dirty())  # a process that was killed may not have flushed their names
+        last = self.segments[-1].first if self.segments else -1
+        return [first for name in names if (first := _first_of(name, INDEX)) is not None and first > last]
+
+    def recover_lost(self, first: int) -> None:
+        """The file that began there is gone, which an index outlives by no other way: as if it were empty now."""
+        self.segment(first).open(create=True)
+        self.recover_segments([first])
 
     def _finish_deleting(self, firsts: list[int]) -> None:
         """Once it is sure that they are not wanted: a killed process may have written so and not come to flush it."""
@@ -295,10 +306,10 @@ def _unlink(disk: Disk, segment: Segment) -> None:
             disk.files.unlink(path)
 
 
-def _first_of(name: str) -> int | None:
+def _first_of(name: str, suffix: str = SUFFIX) -> int | None:
     """The first offset in a segment's file name."""
-    digits = name.removesuffix(SUFFIX)
-    if len(name) != 20 + len(SUFFIX) or len(digits) != 20 or not (digits.isascii() and digits.isdecimal()):
+    digits = name.removesuffix(suffix)
+    if len(name) != 20 + len(suffix) or len(digits) != 20 or not (digits.isascii() and digits.isdecimal()):
         return None
     first = int(digits)
     return first if first <= MAX_ID else None

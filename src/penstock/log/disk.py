@@ -13,7 +13,7 @@ from penstock.log.files import Files
 
 
 class Damage(NamedTuple):
-    """Bytes that should have been a batch and are not; they stay where they are, a copy is set aside."""
+    """Bytes that should have been batches and are not, or not there: they stay as they are, a copy is set aside."""
 
     path: str
     position: int
@@ -24,6 +24,8 @@ class Damage(NamedTuple):
 
     def __str__(self) -> str:
         lost = f"offsets [{self.first}, {self.next}) are lost" if self.next > self.first else "no offset is known lost"
+        if not self.size:
+            return f"{self.path}: a part is missing; {lost}"
         kept = f"copied to {self.copy}" if self.copy else "no copy could be made"
         return f"{self.path}: bytes {self.position} to {self.position + self.size} are bad, {kept}; {lost}"
 

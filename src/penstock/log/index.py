@@ -57,7 +57,7 @@ def encode_entry(kind: int, one: int, two: int, three: int, seed: int) -> bytes:
 class Index:
     """Marks of one segment in memory, in order of offset, time and position alike."""
 
-    __slots__ = ("gaps", "offsets", "positions", "sealed", "times", "written")
+    __slots__ = ("gaps", "offsets", "positions", "reach", "sealed", "times", "written")
 
     def __init__(self) -> None:
         self.offsets = array("Q")
@@ -66,6 +66,7 @@ class Index:
         self.gaps: list[Gap] = []
         self.sealed: Mark | None = None
         self.written = 0  # how many marks stand in the file
+        self.reach = 0  # the offset up to which the segment once went, where its file ends before that
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -136,8 +137,12 @@ def decode(data: bytes, first: int, seed: int, size: int) -> tuple[Index, int]:
     for at in range(0, len(data) - ENTRY + 1, ENTRY):
         crc, kind, *values = _ENTRY.unpack_from(data, at)
         one, two, three = values
-        if crc != crc32(data[at + 4 : at + ENTRY], seed) or one < offset or three < position or three > size:
+        if crc != crc32(data[at + 4 : at + ENTRY], seed) or one < offset or three < position:
             break
+        if three > size:
+            index.reach = offset = one
+            position = three
+            continue
         if kind == GAP and gap is None and two >= one:
             gap = (one, two, three)
             offset, position = two, three

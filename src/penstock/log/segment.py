@@ -6,7 +6,7 @@
 Promises
 - `append` writes a batch whole or leaves the file as it was; where even that fails, the segment is `closed` and the
   half batch behind its end is nobody's.
-- What a kill left unfinished at the end was never answered: `recover` cuts it.
+- What a kill left unfinished at the end was never answered: `recover` cuts it, unless the index knows of more.
 - Bad bytes before good batches are damage: copied aside, reported, stepped over as a gap; never cut, never read.
 - The index only saves looking: lost or wrong, it is made again from the batches.
 """
@@ -396,7 +396,7 @@ class Segment:
             tail = self._recover_sealed() or self._recover_open(self.open(), size)
         except OSError as error:
             raise log_error(error, f"recovering {self.path}") from error
-        if believed < 0:
+        if believed < 0 and self.index.reach <= self.end:
             self.rebuild_later()
         return tail
 
@@ -434,8 +434,8 @@ class Segment:
         self.doubtful = bool(reader.unreadable)
         for gap in index.gaps[known:]:
             report(self.disk, self.path, reader, gap)
-        if not tail.torn or (self.doubtful and size > self.position):
-            report(self.disk, self.path, reader, Gap(self.end, self.end, self.position, size))
+        if index.reach > self.end or not tail.torn or (self.doubtful and size > self.position):
+            report(self.disk, self.path, reader, Gap(self.end, max(self.end, index.reach), self.position, size))
             self.tail_bad = self.closed = True
         elif size > self.position:
             self._cut(file)

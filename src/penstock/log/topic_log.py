@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.errors import CorruptLog, FlushFailed, LogError, NotRetained, Refused, TooLarge, log_error
 from penstock.log import birth as birth_file
-from penstock.log.birth import RESERVE, Birth
+from penstock.log.birth import JUMP, RESERVE, Birth
 from penstock.log.chain import Chain, Hole, unlink_steps
+from penstock.log.disk import Damage
 from penstock.log.held import Held
 from penstock.log.rescue import Rescue
 from penstock.log.tail import PAYLOAD, Tail
@@ -126,6 +127,7 @@ class TopicLog:
             jump = True
         except OSError as error:
             raise log_error(error, f"opening {directory}") from error
+        log._tell_of_missing()
         if jump or log._ends_badly():
             log._jump()
         log._birth_unsure = not clean and not after_power_cut
@@ -150,13 +152,15 @@ class TopicLog:
         return log
 
     def _recover(self) -> None:
-        self.chain.recover(self.birth.earliest)
+        for first in self.chain.recover(self.birth.earliest):
+            self.chain.recover_lost(first)
         for segment in self.chain.segments:
             self.keyed += segment.keyed
             segment.keyed = []
         if self.chain.segments:
             self.last_time = max(segment.last_time for segment in self.chain.segments)  # of an empty one it is 0
             self.end = max(self.end, self.chain.segments[-1].end)
+        self.end = max(self.end, self.birth.earliest)
         self._flushed = self.chain.flushed_end(self.end)
         self.held.recover()
         self.timetable.recover(self.keyed)
@@ -164,7 +168,28 @@ class TopicLog:
         self.tail.release(self.end)
 
     def _ends_badly(self) -> bool:
-        return bool(self.chain.segments) and self.chain.segments[-1].tail_bad
+        if not self.chain.segments:
+            return self.earliest > 0  # the last file is never deleted
+        return self.chain.segments[-1].tail_bad
+
+    def _tell_of_missing(self) -> None:
+        """Of files that are gone, by the holes that they left; a wide one is where the log went on at its bound."""
+        expected, told = self.earliest, False
+        for segment in self.chain.segments:
+            if expected < segment.first < expected + JUMP and not told:
+                self._lost(expected, segment.first)
+            expected, told = max(expected, segment.end), segment.tail_bad
+        if expected and not self.chain.segments:
+            self._lost(expected, expected)
+
+    def _lost(self, first: int, next_: int) -> None:
+        self.disk.damaged(Damage(self.directory, 0, 0, first, next_, ""))
+
+    def go_on_behind(self, offset: int) -> None:
+        """Somebody had what stood below `offset`: where the files end before it, none of it names another message."""
+        if offset > self.end:
+            self._lost(self.end, offset)
+            self._jump()
 
     def _jump(self) -> None:
         """Go on where no offset was ever given out; durable when this returns.

@@ -46,6 +46,7 @@ def _replay(node: Node) -> tuple[NodeState, set[str]]:
 
 
 def _restore_topic(node: Node, number: int, state: TopicState, log: TopicLog, all_: NodeState) -> None:
+    log.go_on_behind(max([state.routed, *(all_.channels[number].cursor for number in state.channels.values())]))
     home = node.home(state.name, log, log.end if state.following else min(max(state.routed, log.earliest), log.end))
     home.number = number
     home.stands_since = state.routed_at

@@ -73,6 +73,18 @@ def prefix_of(index: Index, of: Index) -> bool:
     return marks(index) == marks(of)[: len(index)] and index.gaps == of.gaps[: len(index.gaps)]
 
 
+@pytest.mark.parametrize(
+    ("size", "believed", "reach"), [(9999, 6, 0), (9998, 5, 1200), (8999, 4, 1200), (699, 2, 1200)]
+)
+def test_of_a_file_that_is_shorter_it_says_what_is_there_and_how_far_it_once_went(
+    size: int, believed: int, reach: int
+) -> None:
+    index, bytes_believed = read(in_file(sample()) + encode_entry(SEAL, 1200, 10, 9999, SEED), size)
+    assert (bytes_believed, index.reach) == (believed * ENTRY, reach)
+    assert all(mark.position <= size for mark in marks(index))
+    assert (index.sealed is None) == (size < 9999)
+
+
 def test_with_any_byte_flipped_it_says_what_stands_before_that_entry() -> None:
     data = in_file(sample()) + encode_entry(SEAL, 1200, 10, 9999, SEED)
     for at in range(len(data)):

@@ -213,6 +213,71 @@ def test_with_any_bit_flipped_only_that_batch_is_lost(state: str) -> None:
             assert len(found.disk.damages) == 1
 
 
+# --- files that are shorter than they were, or gone
+
+
+def shortened(files: MemoryFiles, path: str, size: int) -> None:
+    fd = files.open(path)
+    files.truncate(fd, size)
+    files.close(fd)
+
+
+@pytest.mark.parametrize("how", ["inside a batch", "behind a batch", "to nothing", "and its index is left"])
+def test_a_log_whose_flushed_end_is_gone_goes_on_where_nobody_saw_an_offset_and_says_what_is_lost(how: str) -> None:
+    # given a log of some files that was stopped in order
+    log, expected = filled(60, max_bytes_per_file=3000)
+    log.close()
+    files, path = files_of(log), segment_paths(files_of(log))[-1]
+    data, first = files.tree()[path] or b"", int(path[-24:-4])
+    second = header(data, header(data, 0).end)
+    # when the last one loses its end, or is lost
+    cut, kept = {"inside a batch": (second.end + 9, second.next), "behind a batch": (second.end, second.next)}.get(
+        how, (0, first)
+    )
+    shortened(files, path, cut)
+    if how == "and its index is left":
+        files.unlink(path)
+    found = open_log(files, max_bytes_per_file=3000)
+    # then all else is there, and what is lost is told; of what was the beginning of a batch a copy is kept
+    (damage,) = found.disk.damages
+    assert (damage.first, damage.next) == (kept, len(expected))
+    assert texts(read_all(found)) == expected[:kept]
+    assert len(files.tree()[path] or b"") == cut
+    assert found.append([b"more"], 100) == found.birth.resume >= RESERVE
+    # and later starts find the same, and have nothing to tell
+    for _ in range(2):
+        again = open_log(files, max_bytes_per_file=3000)
+        assert texts(read_all(again)) == [*expected[:kept], (found.birth.resume, b"more")]
+        assert (again.end, again.disk.damages) == (found.end, [])
+        flush_log(again)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_file_that_is_gone_from_the_front_or_the_middle_is_told_of(number: int) -> None:
+    log, expected = filled(60, max_bytes_per_file=3000)
+    log.close()
+    files = files_of(log)
+    first, next_ = (int(path[-24:-4]) for path in segment_paths(files)[number : number + 2])
+    files.unlink(segment_paths(files)[number])
+    found = open_log(files, max_bytes_per_file=3000)
+    assert texts(read_all(found)) == expected[:first] + expected[next_:]
+    assert [(damage.first, damage.next) for damage in found.disk.damages] == [(first, next_)]
+    assert found.append([b"more"], 100) == len(expected)
+
+
+def test_what_is_deleted_and_where_a_power_cut_was_is_not_told_as_lost() -> None:
+    # given a log that went on behind a power cut, and whose first files were deleted
+    log, _ = filled(60, max_bytes_per_file=3000)
+    flush_log(log)
+    log = open_log(files_of(log), after_power_cut=True, max_bytes_per_file=3000)
+    log.append([b"more"], 100)
+    log.delete_below(40)
+    flush_log(log)
+    assert log.earliest > 0
+    # then a start has nothing to tell
+    assert open_log(files_of(log), max_bytes_per_file=3000).disk.damages == []
+
+
 @pytest.mark.slow
 def test_with_several_stretches_of_noise_all_that_is_whole_is_there() -> None:
     log, expected = filled(300, max_bytes_per_file=5000)

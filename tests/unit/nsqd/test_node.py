@@ -69,6 +69,34 @@ def test_finishes_are_remembered_by_the_next_process() -> None:
     assert world.consume("t", "c")[2].offsets == [2]
 
 
+@pytest.mark.parametrize(("retention", "known"), [(0, 4), (1000, 6)], ids=["others deleted", "others kept"])
+def test_a_log_whose_last_file_is_gone_gives_out_no_offset_that_a_channel_had(retention: int, known: int) -> None:
+    # given messages in two files, and a channel that had most of them
+    world = World(max_bytes_per_file=200, retention_bytes=retention)
+    channel, consumer, hand = world.consume("t", "c")
+    for number in range(6):
+        world.publish("t", b"%d" % number)
+    world.finish("t", channel, consumer, hand.offsets[:-1])
+    world.tick()
+    # when the last of them are lost while the node is down, with their index
+    log = world.log("t")
+    last, first = log.chain.segments[-1].path, log.chain.segments[-1].first
+    assert 0 < first < 6
+    for path in (last, last.removesuffix("log") + "index"):
+        if world.files.exists(path):
+            world.files.unlink(path)
+    world.kill()
+    # then somebody is told, nothing waits, and what comes is none of what the channel had
+    (damage,) = world.node.data_path.disk.damages
+    assert (damage.first, damage.next) == (first, known)
+    topic = world.home("t").topic
+    assert topic.depth == topic.depth_of(world.channel("t", "c")) == 0
+    world.publish("t", b"new")
+    offsets = world.consume("t", "c")[2].offsets
+    assert world.bodies("t", offsets) == [b"new"]
+    assert offsets[0] > 5
+
+
 def test_an_ephemeral_channel_that_was_the_only_one_took_its_messages_with_it() -> None:
     # given a topic that only an ephemeral channel ever read
     world = World()
