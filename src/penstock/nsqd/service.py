@@ -53,6 +53,8 @@ class Service:
             max_output_buffer_timeout=options.max_output_buffer_timeout,
             max_output_buffer_size=options.max_output_buffer_size,
             max_deflate_level=options.max_deflate_level,
+            topology_region=options.topology_region,
+            topology_zone=options.topology_zone,
         )
         self.defaults = Agreement(
             heartbeat_interval=CLIENT_TIMEOUT // 2,

@@ -30,6 +30,8 @@ class Offer:
     snappy: bool = False
     tls_v1: bool = False
     auth_required: bool = False
+    topology_region: str = ""
+    topology_zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ def _features(asked: dict[str, Any], offer: Offer, agreement: Agreement) -> Iden
         "auth_required": offer.auth_required,
         "output_buffer_size": agreement.output_buffer_size,
         "output_buffer_timeout": agreement.output_buffer_timeout // _MS,
+        "topology_region": offer.topology_region,
+        "topology_zone": offer.topology_zone,
     }
     return Identified(agreement, json.dumps(answer, separators=(",", ":")).encode())
 

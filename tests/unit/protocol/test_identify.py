@@ -120,12 +120,13 @@ def test_who_negotiates_is_told_what_holds_now() -> None:
                  "heartbeat_interval": 5000, "msg_timeout": 2000, "sample_rate": 7, "output_buffer_size": 128,
                  "output_buffer_timeout": 100}"""
     # when a node that can do none of TLS, snappy and deflate answers
-    agreement, answer = identify(asked, OFFER, BEFORE)
+    offer = replace(OFFER, topology_region="east", topology_zone="b")
+    agreement, answer = identify(asked, offer, BEFORE)
     # then it is nsqd's answer to the byte
     assert answer == (
         b'{"max_rdy_count":2500,"version":"1.3.0","max_msg_timeout":900000,"msg_timeout":2000,"tls_v1":false,'
         b'"deflate":false,"deflate_level":6,"max_deflate_level":6,"snappy":false,"sample_rate":7,"auth_required":false,'
-        b'"output_buffer_size":128,"output_buffer_timeout":100}'
+        b'"output_buffer_size":128,"output_buffer_timeout":100,"topology_region":"east","topology_zone":"b"}'
     )
     assert (agreement.tls_v1, agreement.snappy, agreement.deflate_level) == (False, False, 0)
 
@@ -152,7 +153,7 @@ def test_what_the_node_can_do_is_done_for_who_asks(
     asked: dict[str, object], offered: dict[str, bool], shown: dict[str, object]
 ) -> None:
     # given a node that can do everything, but for what is offered otherwise
-    offer = replace(OFFER, **{"deflate": True, "snappy": True, "tls_v1": True} | offered)
+    offer = replace(OFFER, **{"deflate": True, "snappy": True, "tls_v1": True} | offered)  # type: ignore[arg-type]
     # when a client negotiates
     body = json.dumps({"feature_negotiation": True} | asked).encode()
     agreement, answer = identify(body, offer, BEFORE)
