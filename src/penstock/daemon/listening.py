@@ -1,10 +1,10 @@
-"""Sockets that a daemon listens on, by the address that an option says. Knows no loop and no protocol."""
+"""Sockets that a daemon listens on, by the address that an option says, and how both ends are shown. Knows no loop."""
 
 from __future__ import annotations
 
 import os
 import socket
-from typing import Final
+from typing import Any, Final
 
 from penstock.options import endpoint
 
@@ -29,9 +29,17 @@ def bind(address: str) -> socket.socket:
 def shown(bound: socket.socket) -> str:
     """Where it listens, as a log line says it."""
     name = bound.getsockname()
-    if not isinstance(name, tuple):
-        return str(name)
-    return f"[{name[0]}]:{name[1]}" if ":" in name[0] else f"{name[0]}:{name[1]}"
+    return _shown(name) if isinstance(name, tuple) else str(name)
+
+
+def shown_peer(name: object) -> str:
+    """Who is connected, by the name of the other end: as Go writes it, so that operators and tools read it."""
+    return _shown(name) if isinstance(name, tuple) else "@"
+
+
+def _shown(name: tuple[Any, ...]) -> str:
+    host = name[0].removeprefix("::ffff:")  # over IPv4 to a socket for both
+    return f"[{host}]:{name[1]}" if ":" in host else f"{host}:{name[1]}"
 
 
 def port_of(bound: socket.socket | None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from penstock.daemon.listening import shown_peer
 from penstock.nsqd.session import Session
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Connection(asyncio.BufferedProtocol):
         service = self._service
         service.begin_turn()
         self.heard = service.clock.now
-        self.session = Session(service, _name(transport.get_extra_info("peername")), self._out, service.shared)
+        self.session = Session(service, shown_peer(transport.get_extra_info("peername")), self._out, service.shared)
         service.connections.add(self)
         service.of_session[self.session] = self
         service.beats(self.session)
@@ -133,7 +134,3 @@ class Connection(asyncio.BufferedProtocol):
         """The client is not there any more."""
         self._service.logger.warn("PROTOCOL(V2): [%s] dropped: %s", self.session.name, why)
         self._transport.abort()
-
-
-def _name(peer: object) -> str:
-    return f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "unix socket"

@@ -10,6 +10,7 @@ Handlers carry the wire name of their command. What is fatal ends the conversati
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from penstock.broker.consumer import Consumer
@@ -90,7 +91,8 @@ class Session:
         self.node: Node = service.node
         self.name = name
         self.inbox = Inbox(shared)
-        self.agreement = service.defaults
+        host = name.rpartition(":")[0].strip("[]")
+        self.agreement = replace(service.defaults, client_id=host, hostname=host)
         self.state = State.INIT
         self.connected = service.clock.wall
         self.consumer: Consumer | None = None
@@ -122,8 +124,7 @@ class Session:
                     break
                 self._handle(command)
         except LineTooLong:
-            self._owed.clear()
-            self.ending = True
+            self.ending = True  # behind what is owed, and without a word
         except ClientError as error:
             self.fail(error)
         if not self.ending:
