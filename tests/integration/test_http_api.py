@@ -485,7 +485,7 @@ def test_stats_as_text_are_nsqd_s_lines(web: Http, nsqd: Nsqd) -> None:
             "   *P [ch                       ] depth: 2     be-depth: 2     inflt: 1    def: 0    re-q: 0     "
             "timeout: 0     msgs: 3        e2e%: "
         )
-        assert client.startswith("        [V2 :")
+        assert client.startswith("        [V2 127.0.0.1:")
         assert "] state: 3 inflt: 1    rdy: 1    fin: 0        re-q: 0        msgs: 1        connected: " in client
         assert others[:2] == ["", "Producers:"]
         mine = next(line for line in others if "topics: lines=3 " in line)

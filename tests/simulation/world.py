@@ -180,14 +180,17 @@ class World:
     # --- turns, time, slow work
 
     def turn(self) -> None:
-        """The end of a turn of the loop."""
-        self.node.turn()
-        while self._pumping:
-            channel, _ = self._pumping.popitem()
-            self.node.pump(channel)
-        self.before_bytes_leave()
-        for wire in list(self.wires):
-            wire.flush()
+        """The end of a turn of the loop; and another one where a wire closed, and left its messages to others."""
+        wires = -1
+        while wires != len(self.wires):
+            wires = len(self.wires)
+            self.node.turn()
+            while self._pumping:
+                channel, _ = self._pumping.popitem()
+                self.node.pump(channel)
+            self.before_bytes_leave()
+            for wire in list(self.wires):
+                wire.flush()
 
     def pass_time(self, ns: int) -> None:
         """Ticks come when the node asked for them."""
