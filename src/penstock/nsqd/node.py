@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock import NSQ_VERSION
-from penstock.errors import DiskFull, LogError, Refused
+from penstock.errors import DiskFull, LogError, Refused, log_error
 from penstock.log import entries as e
 from penstock.log.birth import born
 from penstock.log.chain import Hole
@@ -286,9 +286,9 @@ class Node:
             self.wake(home)
             return
         if work is not None:
-            self.run(work, lambda: self._flushed(home))
+            self.run(work, lambda: self._flushed(home, work.error))
 
-    def _flushed(self, home: Home) -> None:
+    def _flushed(self, home: Home, failed: OSError | None) -> None:
         error = home.flushed()
         if self.homes.get(home.topic.name) is not home:
             return
@@ -298,7 +298,10 @@ class Node:
             return
         if self._refused.pop(home, None) is not None:
             self.logger.info("TOPIC(%s): healed, it takes messages again", home.topic.name)
-        if home.work_due:
+        if failed is not None:  # deleting, or the timetable: the next tick tries it again
+            self.logger.error("TOPIC(%s): %s", home.topic.name, log_error(failed, f"{failed.filename or 'its files'}"))
+            self.wake(home)
+        elif home.work_due:
             self.flush(home)
 
     def _yield_room(self) -> None:

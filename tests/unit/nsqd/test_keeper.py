@@ -156,3 +156,29 @@ def test_a_straggler_that_cannot_be_copied_keeps_its_segment(code: int) -> None:
         world.tick()
     assert world.log("t").earliest == 0
     assert world.bodies("t", [5]) == [BODY]
+
+
+@pytest.mark.parametrize("call", ["unlink", "rename"])
+def test_what_cannot_be_deleted_now_goes_with_a_later_tick(call: str) -> None:
+    # given consumed messages, and files of the topic that cannot be removed, nor topic.json be written anew
+    memory = MemoryFiles()
+    memory.make_directory(PATH)
+    files = FailingFiles(memory)
+    world = World(files, max_bytes_per_file=SEGMENT)
+    channel, consumer, hand = world.consume("t", "c")
+    for _ in range(100):
+        world.publish("t", BODY)
+    world.tick()
+    world.finish("t", channel, consumer, hand.offsets)
+    fault = files.fail(errno.EIO, on=call, path="*/t@*", times=None)
+    # when time passes, then each tick tries it once, and says why it does not work
+    world.tick()
+    world.tick()
+    assert fault.met
+    assert 1 <= len([line for line in world.lines if "TOPIC(t)" in line and "Input/output error" in line]) <= 2
+    # and it is gone once that works
+    files.heal()
+    world.tick()
+    world.tick()
+    assert world.log("t").earliest > 50
+    assert len([name for name, _ in memory.list(world.log("t").directory) if name.endswith(".log")]) < 3
