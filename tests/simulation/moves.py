@@ -318,13 +318,13 @@ class Simulation:
 
     def _ended(self, bounds: Bounds) -> None:
         self.clients.clear()
-        self.model.troubled = False
         if self.rng.random() < 0.1:
             self.world.calls_left = self.rng.randrange(1, 30)
         self._start()
         with self.world.unseen():
             found = look(self.world.node)
         Survival(self.model, bounds).check(found)
+        self.model.troubled = False
         for name, home in self.world.node.homes.items():
             self.model.topics[name].end, self.model.topics[name].committed = home.log.end, home.log.committed
 

@@ -91,8 +91,10 @@ class Survival:
             assert not any(self.bounds.keeps(topic, offset) for offset in topic.records), f"{topic.name} has other ids"
             topic.base = seen.base
         needed = set(topic.waiting.values()).union(*(channel.pending for channel in topic.channels.values()))
+        # on a disk too full even for topic.json, what is consumed goes before that says so
+        earliest = min(seen.records, default=ALL) if self.model.troubled else seen.earliest
         for offset, body in topic.records.items():
-            if self.bounds.keeps(topic, offset) and (offset >= seen.earliest or body in needed):
+            if self.bounds.keeps(topic, offset) and (offset >= earliest or body in needed):
                 assert seen.records.get(offset) == body, f"{body!r} at {offset} is lost"
         for seen_channel in seen.channels.values():
             self._set_others_apart(seen_channel)
