@@ -19,6 +19,7 @@ REASONS: Final = {
     "penstock.protocol.mpub": "each message of an MPUB has a size",
     "penstock.protocol.parser": "finds the commands in each read of each connection",
     "penstock.bench.wire": "reads each message of a load, and must cost less than the server that sends it",
+    "penstock.broker.latency": "where percentiles are asked for, notes each message that is delivered and finished",
     "penstock.broker.slots": "a slot for each message that is delivered and finished",
     "penstock.nsqd.meters": "measures each turn of the loop",
 }

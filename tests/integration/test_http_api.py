@@ -492,6 +492,34 @@ def test_stats_as_text_are_nsqd_s_lines(web: Http, nsqd: Nsqd) -> None:
         assert re.fullmatch(r"   \[V2 h:\d+ test/1 {3,}\] msgs: 3        topics: lines=3 connected: \d+s", mine)
 
 
+def test_latency_is_shown_by_percentiles_where_they_are_asked_for(tmp_path: Path) -> None:
+    flags = "--e2e-processing-latency-percentile=0.5,1", "--e2e-processing-latency-window-time=1h"
+    nsqd = Nsqd(tmp_path, *flags)
+    web = Http(nsqd.http)
+    # given three messages, one of which is deferred and one given back, that are finished
+    web.post("/mpub?topic=t", b"a\nb")
+    web.post("/pub?topic=t&defer=200", b"c")
+    with nsqd.client() as client:
+        client.subscribe("t", "c", 1)
+        client.send(b"REQ " + client.message().id + b" 0\n")
+        for _ in range(3):
+            client.finish(client.message())
+        settle(client)
+    # then the slowest took at least as long as that one was deferred, of the channel and of the topic
+    topic = nsqd.stats()["topics"][0]
+    for found in topic["e2e_processing_latency"], topic["channels"][0]["e2e_processing_latency"]:
+        assert found["count"] == 3
+        assert [each["quantile"] for each in found["percentiles"]] == [1, 0.5]
+        slowest, half = (each["value"] for each in found["percentiles"])
+        assert 190 * 10**6 < slowest < 20 * 10**9
+        assert 0 < half <= slowest
+    assert re.search(r"e2e%: [0-9.]+m?s, [0-9.]+[um]?s\n", web.get("/stats").body.decode())
+    assert b'nsqd_channel_e2e_latency_seconds{topic="t",channel="c",quantile="0.5"} 0.' in web.get("/metrics").body
+    web.close()
+    assert nsqd.stop() == 0
+    nsqd.assert_calm()
+
+
 def test_a_node_without_topics_says_so_as_text(tmp_path: Path) -> None:
     nsqd = Nsqd(tmp_path)
     web = Http(nsqd.http)

@@ -20,6 +20,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock.broker.consumer import UNSENT
+from penstock.broker.latency import Latency
 from penstock.broker.slots import IN_FLIGHT
 from penstock.broker.unfinished import GRAIN, Unfinished
 from penstock.protocol.batch import moved_before
@@ -49,6 +50,7 @@ class Surroundings(NamedTuple):
     blocks: Blocks
     set_alarm: Callable[[int, Channel], None]  # the channel wants a `tick` then; a later alarm of it is void
     random: Random
+    latency_window: int = 0  # ns that percentiles of end-to-end latency look back on; 0 where none are kept
 
 
 class Channel:
@@ -56,8 +58,8 @@ class Channel:
 
     __slots__ = (
         "_again", "_blocks", "_holders", "_messages", "_others", "_random", "_set_alarm", "_waiting", "alarm",
-        "consumers", "cursor", "ephemeral", "limit", "name", "paused", "requeue_count", "since", "skipped", "started",
-        "timeout_count", "unfinished",
+        "consumers", "cursor", "ephemeral", "latency", "limit", "name", "paused", "requeue_count", "since", "skipped",
+        "started", "timeout_count", "unfinished",
     )  # fmt: skip
 
     def __init__(self, name: str, cursor: int, since: int, surroundings: Surroundings) -> None:
@@ -69,6 +71,8 @@ class Channel:
         self.paused = False
         self.unfinished = Unfinished()
         self.consumers: list[Consumer] = []
+        window = surroundings.latency_window
+        self.latency = Latency(window) if window else None  # told by the consumers' sinks
         self.requeue_count = 0
         self.timeout_count = 0
         self.skipped = 0  # messages that an ephemeral channel dropped, or that were sampled away
@@ -300,6 +304,8 @@ class Channel:
         """Go on from there; what is unfinished is forgotten, so that later FINs of it fail."""
         self.cursor = cursor
         self.unfinished.clear()
+        if self.latency is not None:
+            self.latency.forget()
         self._messages = None
         for consumer in self.consumers:
             self.wake(consumer)

@@ -99,12 +99,13 @@ class Home:
         unreadable: Callable[[Home, LogError], None],
         random: Random,
         meters: Meters,
+        latency_window: int,
     ) -> None:
         self.log = log
         self._dirty = dirty  # the turn's end is to look at it
         self.number = -1  # in the journal
         self.stands_since = 0  # wall ns: what is published after that waits for a channel, while R stands
-        surroundings = Surroundings(self._block, set_alarm, random)
+        surroundings = Surroundings(self._block, set_alarm, random, latency_window)
         self.topic = Topic(name, routed=routed, committed=log.committed, bound=bound, surroundings=surroundings)
         self._unreadable = unreadable  # its channels are to be pumped again, some time
         self._clock = clock

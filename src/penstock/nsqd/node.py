@@ -130,6 +130,7 @@ class Node:
             unreadable=self._unreadable,
             random=self._random,
             meters=self.meters,
+            latency_window=self.options.latency_window,
         )
 
     def channel(self, home: Home, name: str) -> Channel:

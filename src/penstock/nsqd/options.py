@@ -155,8 +155,6 @@ class Options:
         "a percentile to keep of the time from publish to finish, over 0 and up to 1; or several, with commas",
         flag="e2e-processing-latency-percentile",
         shown="none",
-        needs="tracking of end-to-end latency",
-        harmless=True,
     )
     e2e_processing_latency_window_time: Duration = option(
         duration("10m"), "the time that those percentiles look back on"
@@ -199,6 +197,12 @@ class Options:
     enable_experiment: tuple[str, ...] = option(
         (), "an experimental feature of NSQ: topology-aware-consumption", needs="experiments"
     )
+
+    @property
+    def latency_window(self) -> int:
+        """ns that percentiles of end-to-end latency look back on; 0 where none are asked for."""
+        window = self.e2e_processing_latency_window_time
+        return max(1, window) if self.e2e_processing_latency_percentiles else 0
 
     def __post_init__(self) -> None:
         if not self.tcp_address:

@@ -273,6 +273,8 @@ class Session:
     def fin(self, command: Fins) -> None:
         channel, consumer = self._subscription()
         failed = channel.finish(consumer, command.ids, self._base)
+        if channel.latency is not None:
+            channel.latency.finished(command.ids, failed or (), self.service.clock.wall)
         self.service.pump(channel)
         for place in failed or ():
             why = channel.why_not(command.ids[place] - self._base)
@@ -318,6 +320,8 @@ class Session:
         self._deliveries.append((self.sent, offsets))
         if len(self._deliveries) > _PRUNE:
             self._prune()
+        if self.channel is not None and self.channel.latency is not None:
+            self.channel.latency.given(offsets, self._base, frames_)
         self.write(frames_)
 
     def _prune(self) -> None:

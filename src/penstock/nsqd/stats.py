@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from penstock.broker.latency import quantiles
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from penstock.broker.channel import Channel
     from penstock.nsqd.home import Home
     from penstock.nsqd.service import Service
     from penstock.nsqd.session import Session
 
 OK: Final = "OK"
-_NO_LATENCY: Final = {"count": 0, "percentiles": None}
 _S: Final = 10**9
 
 
@@ -46,7 +49,18 @@ def producers_of(service: Service) -> list[Session]:
     return [session for session in service.of_session if session.published]
 
 
-def topic_row(home: Home) -> dict[str, Any]:
+def latency_of(channels: Iterable[Channel], service: Service) -> dict[str, Any]:
+    """From publish to finish, of one channel or of all that a topic has."""
+    tracked = [channel.latency for channel in channels if channel.latency is not None]
+    if not tracked:
+        return {"count": 0, "percentiles": None}
+    wanted = sorted(service.options.e2e_processing_latency_percentiles, reverse=True)
+    count, values = quantiles(tracked, wanted, service.clock.wall)
+    found = [{"quantile": part, "value": value} for part, value in zip(wanted, values, strict=True)]
+    return {"count": count, "percentiles": found}
+
+
+def topic_row(home: Home, service: Service) -> dict[str, Any]:
     """All of it but `channels`."""
     topic = home.topic
     depth = topic.depth
@@ -57,11 +71,11 @@ def topic_row(home: Home) -> dict[str, Any]:
         "message_count": topic.message_count,
         "message_bytes": topic.message_bytes,
         "paused": topic.paused,
-        "e2e_processing_latency": _NO_LATENCY,
+        "e2e_processing_latency": latency_of(topic.channels.values(), service),
     }
 
 
-def channel_row(home: Home, channel: Channel) -> dict[str, Any]:
+def channel_row(home: Home, channel: Channel, service: Service) -> dict[str, Any]:
     """All of it but `clients`."""
     depth = home.topic.depth_of(channel)
     return {
@@ -75,7 +89,7 @@ def channel_row(home: Home, channel: Channel) -> dict[str, Any]:
         "timeout_count": channel.timeout_count,
         "client_count": len(channel.consumers),
         "paused": channel.paused,
-        "e2e_processing_latency": _NO_LATENCY,
+        "e2e_processing_latency": latency_of((channel,), service),
     }
 
 

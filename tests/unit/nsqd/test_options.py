@@ -169,7 +169,6 @@ def test_nsq_s_example_config_is_taken(tmp_path: Path, more: str) -> None:
     # and what is not built yet is noted, and nothing else
     assert [note.partition(" has no effect: ")[2] for note in notes] == [
         "this version has no registration with nsqlookupd yet",
-        "this version has no tracking of end-to-end latency yet",
     ]
 
 

@@ -15,7 +15,7 @@ from penstock.log.memory_log import MemoryLog
 from penstock.nsqd.http.process import samples
 from penstock.nsqd.http.slices import Slices
 from penstock.nsqd.meters import BOUNDS
-from penstock.nsqd.stats import OK, channels_of, health, homes_of
+from penstock.nsqd.stats import OK, channels_of, health, homes_of, latency_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -138,6 +138,7 @@ class Metrics:
     async def _of_topics(self, slices: Slices) -> list[Family]:
         topics = [Family(f"nsqd_topic_{of.name}", of.kind, of.help) for of in OF_TOPICS]
         channels = [Family(f"nsqd_channel_{of.name}", of.kind, of.help) for of in OF_CHANNELS]
+        latencies = Family("nsqd_channel_e2e_latency_seconds", "gauge", "From publish to finish, by percentiles.")
         left = ROWS
         for home in homes_of(self._service, "", "") or ():
             if left <= 0:
@@ -152,9 +153,16 @@ class Metrics:
                 where = labels(topic=name, channel=channel.name)
                 for of_channel, family in zip(OF_CHANNELS, channels, strict=True):
                     family.add(where, +of_channel.value(home, channel))
+                self._latency(latencies, name, channel)
                 await slices.pause()
             await slices.pause()
-        return topics + channels
+        tracked = bool(self._service.options.e2e_processing_latency_percentiles)
+        return [*topics, *channels, *([latencies] if tracked else [])]
+
+    def _latency(self, family: Family, topic: str, channel: Channel) -> None:
+        for each in latency_of((channel,), self._service)["percentiles"] or ():
+            where = labels(topic=topic, channel=channel.name, quantile=f"{each['quantile']:g}")
+            family.add(where, each["value"] / 1e9)
 
 
 def _one(name: str, kind: str, help_: str, value: float, labels: str = "") -> Family:

@@ -83,11 +83,11 @@ class Stats:
         return json_answer(out.whole())
 
     async def _topic(self, out: Slices, home: Home, wanted: Wanted) -> None:
-        out.write(_open(topic_row(home), "channels"))
+        out.write(_open(topic_row(home, self._service), "channels"))
         out.write("[")
         for number, channel in enumerate(channels_of(home, wanted.channel)):
             out.write("," if number else "")
-            out.write(_open(channel_row(home, channel), "clients"))
+            out.write(_open(channel_row(home, channel, self._service), "clients"))
             await self._clients(out, self._consumers(channel) if wanted.clients else None, wanted.topic)
             out.write("}")
             await out.pause()
@@ -117,9 +117,9 @@ class Stats:
         memory = self._garbage.memory() if wanted.memory else None
         out.write(stats_text.head(health(service), service.started, now, memory, any_topics=bool(homes)))
         for home in homes or ():
-            out.write(stats_text.topic(topic_row(home)))
+            out.write(stats_text.topic(topic_row(home, service)))
             for channel in channels_of(home, wanted.channel):
-                out.write(stats_text.channel(channel_row(home, channel)))
+                out.write(stats_text.channel(channel_row(home, channel, service)))
                 for session in self._consumers(channel) if wanted.clients else ():
                     out.write(stats_text.client("        ", client_row(session, wanted.topic), now))
                     await out.pause()

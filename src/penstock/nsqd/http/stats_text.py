@@ -33,7 +33,7 @@ def head(health: str, started: int, now: int, memory: Mapping[str, int] | None, 
 def topic(row: Mapping[str, Any]) -> str:
     return (
         f"\n{_paused(row)}[{row['topic_name']:<15}] depth: {row['depth']:<5} be-depth: {row['backend_depth']:<5}"
-        f" msgs: {row['message_count']:<8} e2e%: \n"
+        f" msgs: {row['message_count']:<8} e2e%: {_latency(row)}\n"
     )
 
 
@@ -41,7 +41,7 @@ def channel(row: Mapping[str, Any]) -> str:
     return (
         f"   {_paused(row)}[{row['channel_name']:<25}] depth: {row['depth']:<5} be-depth: {row['backend_depth']:<5}"
         f" inflt: {row['in_flight_count']:<4} def: {row['deferred_count']:<4} re-q: {row['requeue_count']:<5}"
-        f" timeout: {row['timeout_count']:<5} msgs: {row['message_count']:<8} e2e%: \n"
+        f" timeout: {row['timeout_count']:<5} msgs: {row['message_count']:<8} e2e%: {_latency(row)}\n"
     )
 
 
@@ -63,6 +63,17 @@ def client(indent: str, row: Mapping[str, Any], now: int) -> str:
 
 def _paused(row: Mapping[str, Any]) -> str:
     return "*P " if row["paused"] else "   "
+
+
+def _latency(row: Mapping[str, Any]) -> str:
+    return ", ".join(_human(each["value"]) for each in row["e2e_processing_latency"]["percentiles"] or ())
+
+
+def _human(ns: int) -> str:
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if ns > size:
+            return f"{ns / size:.1f}{unit}"
+    return f"{ns:.1f}ns"
 
 
 def _rfc3339(seconds: int) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import struct
+from array import array
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,8 +23,9 @@ PAGE = Path(__file__).parents[4] / "docs" / "metrics.md"
 def read(world: World) -> dict[str, Any]:
     """Families by name; samples of each by its labels' values."""
     service = SimpleNamespace(
-        node=world.node, connections=(), started=10**9, logger=SimpleNamespace(dropped=0), options=world.options
-    )
+        node=world.node, connections=(), started=10**9, logger=SimpleNamespace(dropped=0), options=world.options,
+        clock=world.clock,
+    )  # fmt: skip
 
     async def text() -> str:
         answer = Metrics(cast("Any", service)).metrics(cast("Any", None))
@@ -98,7 +101,21 @@ def test_paused_is_a_number() -> None:
     assert value(families, "nsqd_topic_paused", "t") == 0
 
 
+def test_latencies_are_told_of_where_they_are_asked_for() -> None:
+    assert "nsqd_channel_e2e_latency_seconds" not in read(World())
+    world = World(e2e_processing_latency_percentiles=(0.5, 0.99))
+    latency = world.channel("t", "c").latency
+    assert latency is not None
+    # given a message that took half a second
+    now = world.clock.wall
+    latency.given([1], 0, struct.pack(">IIQ", 30, 2, now - 500_000_000) + b"f" * 18)
+    latency.finished(array("Q", [1]), (), now)
+    families = read(world)
+    for quantile in "0.5", "0.99":
+        assert value(families, "nsqd_channel_e2e_latency_seconds", "t", "c", quantile) == pytest.approx(0.5, rel=0.02)
+
+
 def test_the_page_has_every_metric_and_no_other() -> None:
     told = set(re.findall(r"^\| `((?:nsqd|process)_\w+)` \| (\w+)", PAGE.read_text(), re.MULTILINE))
-    families = read(World()).values()
+    families = read(World(e2e_processing_latency_percentiles=(0.5,))).values()
     assert told == {(each.name + "_total" * (each.type == "counter"), each.type) for each in families}

@@ -65,6 +65,7 @@ def test_pauses_of_the_collector_are_measured() -> None:
 ROW = {
     "topic_name": "t", "channel_name": "c", "depth": 1, "backend_depth": 2, "message_count": 3, "paused": False,
     "in_flight_count": 4, "deferred_count": 5, "requeue_count": 6, "timeout_count": 7,
+    "e2e_processing_latency": {"count": 0, "percentiles": None},
 }  # fmt: skip
 CLIENT = {
     "version": "V2", "hostname": "h", "remote_address": "[::1]:77", "user_agent": "u", "state": 3,
@@ -79,6 +80,9 @@ def test_lines_are_those_of_an_original_nsqd() -> None:
         "      [c                        ] depth: 1     be-depth: 2     inflt: 4    def: 5    re-q: 6     "
         "timeout: 7     msgs: 3        e2e%: \n"
     )
+    slow = [{"quantile": 1, "value": value} for value in (648_817_894, 1_000_000_001, 1000, 1001, 0)]
+    text = stats_text.channel(ROW | {"e2e_processing_latency": {"count": 1, "percentiles": slow}})
+    assert text.endswith(" e2e%: 648.8ms, 1.0s, 1000.0ns, 1.0us, 0.0ns\n")
     assert stats_text.client("  ", CLIENT, 75 * S) == (
         "  [V2 h:77 u               ] state: 3 inflt: 1    rdy: 2    fin: 3        re-q: 4        msgs: 5        "
         "connected: 1m5s\n"
