@@ -4,11 +4,11 @@ from penstock.http.answers import error, json, plain, text
 from penstock.http.later import Later
 from penstock.http.limits import Limits
 from penstock.http.request import Request
-from penstock.http.response import Response
+from penstock.http.response import Piece, Response
 from penstock.http.routes import Handler, Route, Routes, always
 from penstock.http.server import Server
 
 __all__ = [
-    "Handler", "Later", "Limits", "Request", "Response", "Route", "Routes", "Server",
+    "Handler", "Later", "Limits", "Piece", "Request", "Response", "Route", "Routes", "Server",
     "always", "error", "json", "plain", "text",
 ]  # fmt: skip

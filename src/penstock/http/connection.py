@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from penstock.http.request import Request
+    from penstock.http.response import Piece
     from penstock.http.server import Server
 
 # What is waited for, and `LEAVING`, after which nothing is
@@ -316,7 +317,7 @@ class Connection(asyncio.Protocol):
             request.keep_alive = False
             parser.finished = True
 
-    def _begin_stream(self, request: Request, response: Response, blocks: AsyncIterator[bytes]) -> None:
+    def _begin_stream(self, request: Request, response: Response, blocks: AsyncIterator[Piece]) -> None:
         chunked = response.length is None and request.minor == 1
         head = response.head
         if response.length is None and not chunked:  # then its end is the connection's

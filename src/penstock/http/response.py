@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+
+Piece: TypeAlias = bytes | bytearray | memoryview
 
 _STATUS_LINES: Final = {each.value: f"HTTP/1.1 {each.value} {each.phrase}\r\n" for each in HTTPStatus}
 _BODILESS: Final = frozenset({204, 304})
@@ -26,7 +28,7 @@ class Response:
     def __init__(
         self,
         status: int = 200,
-        body: bytes | AsyncIterator[bytes] = b"",
+        body: bytes | AsyncIterator[Piece] = b"",
         headers: Mapping[str, str] | None = None,
         *,
         length: int | None = None,

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from penstock.http.response import Piece
+
 
 async def send(
-    blocks: AsyncIterator[bytes],
+    blocks: AsyncIterator[Piece],
     length: int | None,
     *,
     chunked: bool,
-    write: Callable[[bytes], None],
+    write: Callable[[Piece], None],
     taken: Callable[[], Awaitable[None]],
 ) -> None:
     """Write all blocks, waiting for each to be `taken`; ValueError when they are not as long as was said."""

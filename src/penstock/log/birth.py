@@ -17,6 +17,7 @@ from zlib_ng.zlib_ng import crc32
 
 from penstock.errors import CorruptLog, DataPathError
 from penstock.log.files import read_whole, replace
+from penstock.protocol.batch import seed_of
 
 if TYPE_CHECKING:
     from penstock.log.files import Files
@@ -39,8 +40,8 @@ class Birth(NamedTuple):
 
     @property
     def seed(self) -> int:
-        """What the CRCs of this incarnation's batches begin with: another's batches are none here."""
-        return crc32(self.incarnation.encode(), 0x50535432)
+        """What the CRCs of its batches begin with."""
+        return seed_of(self.incarnation)
 
     @property
     def folder(self) -> str:

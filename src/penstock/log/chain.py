@@ -198,12 +198,28 @@ class Chain:
         if len(self._loaded) > _LOADED:
             self._loaded.pop(0).forget_index()
 
+    def reach(self, offset: int, size: int, end: int) -> int:
+        """Where a batch begins that is about `size` bytes behind `offset`; `end` where there are not so many."""
+        for number in range(max(0, bisect_right(self._firsts, offset) - 1), len(self.segments)):
+            segment = self.segments[number]
+            reached, size = segment.reach(max(offset, segment.first), size)
+            self._keep_loaded(segment)
+            if reached < segment.end:
+                return reached
+        return end
+
     def at_time(self, time: int) -> int | None:
         """The first offset of the first batch appended at `time` or later."""
-        for segment in self.segments:
-            if segment.position and segment.last_time >= time:
-                return segment.at_time(time)
-        return None
+        segment = self._of_time(time)
+        return segment.at_time(time) if segment else None
+
+    def near(self, time: int) -> int | None:
+        """The offset from which on `at_time` looks."""
+        segment = self._of_time(time)
+        return segment.near(time) if segment else None
+
+    def _of_time(self, time: int) -> Segment | None:
+        return next((each for each in self.segments if each.position and each.last_time >= time), None)
 
     def holes(self, first: int, end: int) -> Iterator[Hole]:
         """What `[first, end)` lacks because it was lost or is damaged, as far as it has been met."""
@@ -212,9 +228,8 @@ class Chain:
             if segment.first > expected:
                 yield from _clip(Hole(expected, segment.first, "lost"), first, end)
             if segment.first < end and segment.end > first:
-                for gap in segment.index.gaps:
+                for gap in segment.gaps:
                     yield from _clip(Hole(gap.first, gap.next, "damaged"), first, end)
-                self._keep_loaded(segment)
             expected = max(expected, segment.end)
         yield from _clip(Hole(expected, end, "lost"), first, end)
 

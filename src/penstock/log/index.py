@@ -87,6 +87,11 @@ class Index:
         number = bisect_right(self.offsets, offset) - 1
         return self.at(number) if number >= 0 else None
 
+    def before_position(self, position: int) -> Mark | None:
+        """The last mark at or below `position`."""
+        number = bisect_right(self.positions, position) - 1
+        return self.at(number) if number >= 0 else None
+
     def before_time(self, time: int) -> Mark | None:
         """The last mark with an append time below `time`."""
         number = bisect_left(self.times, time) - 1

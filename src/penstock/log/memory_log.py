@@ -49,6 +49,14 @@ class MemoryLog:
         return self._blocks[0].first if self._blocks else self.end
 
     @property
+    def kept_from(self) -> int:
+        return self.earliest
+
+    @property
+    def first_time(self) -> int:
+        return header(self._blocks[0].data).appended if self._blocks else 0
+
+    @property
     def committed(self) -> int:
         return self.end
 
@@ -117,6 +125,15 @@ class MemoryLog:
             number += 1
         return self._blocks[number] if number < len(self._blocks) else None
 
+    def reach(self, offset: int, size: int) -> int:
+        """As a topic's log says."""
+        for block in self._blocks:
+            if block.next > offset:
+                if size < len(block.data):
+                    return max(offset, block.first)
+                size -= len(block.data)
+        return self.end
+
     def at_time(self, time: int) -> int:
         for block in self._blocks:
             if header(block.data).appended >= time:
@@ -158,7 +175,11 @@ class MemoryLog:
         self.bytes = sum(len(block.data) for block in kept)
 
     def holes(self, first: int, end: int) -> list[Hole]:
-        return []
+        """What `[first, end)` lacks because it was emptied, in order."""
+        ends = [self.earliest, *(block.next for block in self._blocks)]
+        begins = [*(block.first for block in self._blocks), self.end]
+        found = (Hole(max(low, first), min(high, end), "emptied") for low, high in zip(ends, begins, strict=True))
+        return [hole for hole in found if hole.first < hole.next]
 
     def delete_below(self, offset: int) -> None:
         """Batches that lie wholly below `offset` go."""

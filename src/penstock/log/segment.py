@@ -25,6 +25,8 @@ from penstock.log.work import Work
 from penstock.protocol.batch import header, length_at, seek, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typing_extensions import Buffer
 
     from penstock.log.disk import Disk, OpenFile
@@ -51,8 +53,8 @@ class Segment:
     """Append-only file of batches, named after the offset of its first record."""
 
     __slots__ = (
-        "_file", "_hints", "_index", "_name", "closed", "disk", "doubtful", "end", "first", "first_time", "flushed",
-        "flushed_end", "keyed", "last_time", "position", "seed", "tail_bad",
+        "_file", "_gaps", "_hints", "_index", "_name", "closed", "disk", "doubtful", "end", "first", "first_time",
+        "flushed", "flushed_end", "keyed", "last_time", "position", "seed", "tail_bad",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, first: int, seed: int, prefix: str = "") -> None:
@@ -72,6 +74,7 @@ class Segment:
         self.doubtful = False  # parts could not be read: nothing about it may be written down
         self.keyed: list[bytes] = []  # headers found while recovering whose batches carry a key
         self._index: Index | None = Index()
+        self._gaps: Sequence[Gap] = ()
         self._hints: dict[int, int] = {}
         self._file: OpenFile | None = None
 
@@ -88,9 +91,10 @@ class Segment:
         """Read again from its file when it was let go."""
         if self._index is None:
             try:
-                self._index = self._read_index()
+                self._index = index = self._read_index()
             except OSError as error:
                 raise log_error(error, f"reading the index of {self.path}") from error
+            index.gaps += [gap for gap in self._gaps if gap not in index.gaps]  # met after it was sealed
         return self._index
 
     def _read_index(self) -> Index:
@@ -102,9 +106,15 @@ class Segment:
             reader.must_have_all()
         return index
 
+    @property
+    def gaps(self) -> Sequence[Gap]:
+        """The damage that was met, also while the index is let go."""
+        return self._gaps if self._index is None else self._index.gaps
+
     def forget_index(self) -> None:
         """Let go of the index of a segment that is sealed and whole in its file."""
         if self._index is not None and self._index.sealed is not None:
+            self._gaps = tuple(self._index.gaps)
             self._index = None
         self._hints.clear()
 
@@ -371,11 +381,22 @@ class Segment:
             report(self.disk, self.path, reader, gap)
         return gap
 
+    def reach(self, offset: int, size: int) -> tuple[int, int]:
+        """Where a batch begins that is about `size` bytes behind `offset`, or the end; and how many are left then."""
+        stop = self._start(offset) + size
+        if stop >= self.position:
+            return self.end, stop - self.position
+        mark = self.index.before_position(stop)
+        return max(offset, mark.offset if mark else self.first), 0
+
+    def near(self, time: int) -> int:
+        """The offset from which on `at_time` looks."""
+        mark = self.index.before_time(time)
+        return mark.offset if mark else self.first
+
     def at_time(self, time: int) -> int:
         """The first offset of the first batch appended at `time` or later; `end` where there is none."""
-        offset = self.first
-        if (mark := self.index.before_time(time)) is not None:
-            offset = mark.offset
+        offset = self.near(time)
         while block := self.read(offset, STEP):
             at = 0
             while at < len(block.data):

@@ -370,6 +370,11 @@ class TopicLog:
         return self.birth.earliest
 
     @property
+    def kept_from(self) -> int:
+        """The first offset that is neither deleted nor about to be."""
+        return max(self.earliest, self.chain.kept_from(self._deletable()))
+
+    @property
     def committed(self) -> int:
         """The end of what may be answered OK, and read."""
         return self._flushed if self.options.sync_every == 1 else self.end
@@ -433,6 +438,15 @@ class TopicLog:
         work = Work()
         self.chain.warm(work, offset, size)
         return work
+
+    def reach(self, offset: int, size: int) -> int:
+        """Where a batch begins that is about `size` bytes behind `offset`, by the index alone; or the committed end."""
+        return min(self.chain.reach(offset, size, self.end), self.committed)
+
+    def near(self, time: int) -> int:
+        """The offset from which on `at_time` looks."""
+        offset = self.chain.near(time)
+        return self.committed if offset is None else offset
 
     def at_time(self, time: int) -> int:
         """The first offset of the first batch appended at `time` or later; the committed end where there is none."""

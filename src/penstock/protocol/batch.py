@@ -188,6 +188,11 @@ def _move(
         data[at : at + size] = source[start : start + size]
 
 
+def seed_of(incarnation: str) -> int:
+    """What the CRCs of an incarnation's batches begin with: another's batches are none there."""
+    return crc32(incarnation.encode(), 0x50535432)
+
+
 def size_of(bodies: Sequence[bytes]) -> int:
     """Bytes of the records that these bodies become."""
     body: bytes

@@ -14,6 +14,7 @@ from penstock.errors import DiskFailed, DiskFull, LogError, TooManyFiles
 from penstock.log.chain import Chain, Hole, unlink_steps
 from penstock.log.disk import Disk
 from penstock.log.files import Files
+from penstock.log.index import STEP
 from penstock.log.work import Work
 from penstock.protocol.batch import HEADER, RECORD, Record, records
 from tests.kit import FailingFiles, MemoryFiles
@@ -443,6 +444,34 @@ def test_holes_are_what_lies_between_segments_and_what_damage_took() -> None:
     # and readers step over them
     assert [record.offset for record in read_all(again)] == [0, 1, 6, 7, 8]
     assert [record.offset for record in read_all(again, 3)] == [6, 7, 8]
+
+
+# --- by bytes
+
+
+@pytest.mark.parametrize("let_go", [False, True])
+def test_so_many_bytes_behind_an_offset_lies_the_beginning_of_a_batch(let_go: bool) -> None:
+    # given batches of several sizes in several segments, and a hole
+    files, sizes = MemoryFiles(), random.Random(1)
+    chain = chain_in(files, 500_000)
+    begins, at = [], 0
+    for number in range(150):
+        first = number + 10 * (number >= 70)
+        data = batch(first, [b"m" * sizes.randrange(30_000)], 0)
+        begins.append((at, first))
+        chain.append(data, first, 1, 0)
+        at += len(data)
+    flush(chain)
+    if let_go:
+        chain = chain_in(files, 500_000, earliest=0)
+    # when it is asked how far bytes reach from any batch
+    for begin, offset in begins:
+        for size in (0, 1, 60_000, 200_000, 700_000, 1_500_000):
+            reached = chain.reach(offset, size, 160)
+            # then it is a batch, not behind so many bytes, and about two steps of the index before them at most
+            until = at if reached == 160 else next(at for at, first in begins if first == reached)
+            assert until <= begin + size
+            assert reached == offset or until >= min(begin + size, at) - 2 * (STEP + 30_000)
 
 
 # --- by time

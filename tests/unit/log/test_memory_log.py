@@ -137,12 +137,26 @@ def test_what_lies_in_a_hole_is_never_read() -> None:
     log.add_hole(Hole(1, 3, "emptied"))
     assert [block and block.first for block in map(log.read, range(4))] == [0, 3, 3, 3]
     assert log.bytes == sum(len(block.data) for block in log._blocks)
+    assert log.holes(0, 4) == [Hole(1, 3, "emptied")]
+    assert (log.holes(0, 2), log.holes(2, 3)) == ([Hole(1, 2, "emptied")], [Hole(2, 3, "emptied")])
     log.add_hole(Hole(3, 4, "emptied"))
+    assert log.holes(0, 4) == [Hole(1, 4, "emptied")]
     assert log.read(1) is None
     assert log.end == 4
 
 
-@pytest.mark.parametrize("name", ["append", "put", "put_framed", "write", "read", "at_time", "holes", "delete_below"])
+def test_so_many_bytes_reach_so_far() -> None:
+    log = MemoryLog(BIRTH, 3)
+    for body in (b"0", b"1", b"2", b"3", b"4"):
+        log.append([body], 0)
+    one = len(log._blocks[0].data)
+    assert [log.reach(3, size) for size in (0, one - 1, one, 2 * one - 1, 2 * one)] == [3, 3, 4, 4, 5]
+    assert (log.reach(0, one), log.reach(5, 0)) == (3, 5)
+
+
+@pytest.mark.parametrize(
+    "name", ["append", "put", "put_framed", "write", "read", "reach", "at_time", "holes", "delete_below"]
+)
 def test_it_is_called_as_a_topic_s_log_is(name: str) -> None:
     ours, theirs = (inspect.signature(getattr(kind, name)) for kind in (MemoryLog, TopicLog))
     assert ours == theirs

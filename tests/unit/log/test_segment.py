@@ -467,6 +467,24 @@ def test_an_index_that_is_let_go_is_read_again_and_made_again_where_it_is_lost()
     assert texts(content(segment)) == expected
 
 
+def test_damage_that_was_met_is_known_also_while_the_index_is_let_go() -> None:
+    # given a sealed segment with a batch that went bad
+    segment, expected = long()
+    segment.closed = True
+    flush(segment)
+    fd = segment.disk.files.open(segment.path)
+    segment.disk.files.write(fd, b"\xff" * 8, 400_000)
+    good = content(segment)
+    assert len(good) < len(expected)
+    [gap] = segment.gaps
+    # when its index is let go, and read again
+    segment.forget_index()
+    assert list(segment.gaps) == [gap]
+    assert content(segment) == good
+    # then it is the same damage
+    assert list(segment.gaps) == [gap]
+
+
 def test_an_index_that_is_not_whole_in_its_file_is_not_let_go() -> None:
     segment, _ = long()
     index = segment.index

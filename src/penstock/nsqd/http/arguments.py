@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from penstock.errors import HttpError
+from penstock.protocol.batch import MAX_ID
 from penstock.protocol.names import is_valid
 
 if TYPE_CHECKING:
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from penstock.http import Request
     from penstock.nsqd.home import Home
     from penstock.nsqd.node import Node
+
+_NUMBER: Final = re.compile(r"[0-9]{1,19}")
 
 
 def topic(request: Request, node: Node) -> Home:
@@ -59,6 +63,23 @@ def _name(request: Request, what: str) -> str:
     if not is_valid(name):
         raise HttpError(400, f"INVALID_ARG_{what.upper()}")
     return name
+
+
+def number(request: Request, what: str) -> int:
+    """An offset, a size or a time in ns that has to be there."""
+    found = number_if_any(request, what)
+    if found is None:
+        raise HttpError(400, f"MISSING_ARG_{what.upper()}")
+    return found
+
+
+def number_if_any(request: Request, what: str) -> int | None:
+    text = request.arg(what)
+    if text is None:
+        return None
+    if not _NUMBER.fullmatch(text) or int(text) > MAX_ID:
+        raise HttpError(400, f"INVALID_ARG_{what.upper()}")
+    return int(text)
 
 
 def _found(node: Node, name: str) -> Home:

@@ -8,6 +8,7 @@ from penstock.daemon.debug import Debug
 from penstock.http import Routes
 from penstock.nsqd.http.about import About
 from penstock.nsqd.http.config import TOO_BIG, Config
+from penstock.nsqd.http.log import Log
 from penstock.nsqd.http.metrics import Metrics
 from penstock.nsqd.http.publishing import Publishing
 from penstock.nsqd.http.stats import Stats
@@ -38,6 +39,7 @@ def routes(service: Service, ports: Ports, on_level: Callable[[], None]) -> Rout
     table.add("PUT", "/config/:opt", config.put, max_body=service.options.max_msg_size, too_big=TOO_BIG)
     _publishing(table, service)
     _topics(table, Topics(service))
+    _log(table, Log(service))
     if service.options.debug_http:
         Debug().add_to(table)
     return table
@@ -49,6 +51,12 @@ def _publishing(table: Routes, service: Service) -> None:
         table.add("POST", path, publishing.pub, max_body=options.max_msg_size, too_big="MSG_TOO_BIG", quiet=True)
     for path in ("/mpub", "/mput"):
         table.add("POST", path, publishing.mpub, max_body=options.max_body_size, quiet=True)
+
+
+def _log(table: Routes, log: Log) -> None:
+    table.add("GET", "/log", log.log)
+    table.add("GET", "/log/read", log.read, quiet=True)
+    table.add("GET", "/log/at", log.at)
 
 
 def _topics(table: Routes, topics: Topics) -> None:

@@ -1,0 +1,182 @@
+"""`/log`: a topic's log by offset, whatever its channels do. What Spark reads, and whoever else wants all of it.
+
+    GET /log        where it begins and ends, its segments, its holes
+    GET /log/read   whole batches as they stand in the files, each one's CRC checked
+    GET /log/at     the offset that a time stands at
+
+Nothing beyond the committed end is shown. A long answer goes out block by block, as its client takes them; what the
+device has to give is read by a thread first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock.errors import HttpError, NotRetained
+from penstock.http import Request, Response, json
+from penstock.log.memory_log import MemoryLog
+from penstock.nsqd.http.arguments import existing_topic, number, number_if_any
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from penstock.http import Piece
+    from penstock.log.chain import Hole
+    from penstock.log.segment import Block
+    from penstock.log.topic_log import TopicLog
+    from penstock.nsqd.home import Home
+    from penstock.nsqd.service import Service
+
+USUAL: Final = 1 << 20  # bytes of an answer where nobody says how many
+SMALL: Final = 64 << 10  # bytes that are rather copied than streamed
+BLOCK: Final = 256 << 10  # about how much of an answer is in memory
+AHEAD: Final = 1 << 20  # bytes that a thread reads at a time
+
+
+class Log:
+    """Handlers."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._node = service.node
+
+    # --- what there is
+
+    def log(self, request: Request) -> Response:
+        home = existing_topic(request, self._node, check=True)
+        log = home.log
+        earliest, committed = log.kept_from, log.committed
+        return json(
+            {
+                "node": self._node.data_path.identity,
+                "topic": home.topic.name,
+                "incarnation": log.birth.incarnation,
+                "base": log.birth.base,
+                "earliest": earliest,
+                "routed": home.topic.routed,
+                "committed": committed,
+                "segments": _segments(log, earliest, committed),
+                "holes": _merged(log.holes(earliest, committed)),
+            }
+        )
+
+    async def at(self, request: Request) -> Response:
+        home = existing_topic(request, self._node, check=True)
+        time, log = number(request, "timestamp"), home.log
+        if not isinstance(log, MemoryLog):
+            await self._block(home, max(log.earliest, log.near(time)), BLOCK)  # so that it is in memory
+        return json({"offset": max(log.kept_from, log.at_time(time))})
+
+    # --- what stands in it
+
+    async def read(self, request: Request) -> Response:
+        home = existing_topic(request, self._node, check=True)
+        log = home.log
+        offset, until = number(request, "offset"), number_if_any(request, "until")
+        size = number_if_any(request, "max_bytes")
+        if request.arg("incarnation") not in (None, log.birth.incarnation):
+            return json({"message": "OTHER_INCARNATION", "incarnation": log.birth.incarnation}, 409)
+        if offset > log.end:
+            return json({"message": "BEYOND_THE_END", "committed": log.committed}, 416)
+        try:
+            return await self._read(home, offset, USUAL if size is until is None else size, until)
+        except NotRetained:
+            return json({"message": "NOT_RETAINED", "earliest": log.kept_from}, 416)
+
+    async def _read(self, home: Home, offset: int, size: int | None, until: int | None) -> Response:
+        """Whole batches from the one that holds `offset`: about `size` bytes, those that begin below `until`."""
+        log = home.log
+        end = log.committed if until is None else min(until, log.committed)
+        block = await self._block(home, offset, BLOCK if size is None else min(size, BLOCK))
+        if block is None or block.first >= end:  # at the end, or in a hole that reaches there
+            return self._answer(home, b"", max(offset, end), max(offset, end))
+        stop = end if size is None else min(end, log.reach(block.next, max(0, size - len(block.data))))
+        if stop > block.next:
+            if stop == until and (last := await self._block(home, until - 1, 1)) and last.first < until:
+                stop = last.next
+            return self._answer(home, self._stream(home, block, stop), block.first, stop)
+        block = block.until(end) if end < block.next else block
+        small = len(block.data) <= SMALL
+        body = bytes(block.data) if small else self._stream(home, block, block.next)
+        return self._answer(home, body, block.first, block.next)
+
+    def _answer(self, home: Home, body: bytes | AsyncIterator[Piece], first: int, next_: int) -> Response:
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "X-Penstock-First": str(first),
+            "X-Penstock-Next": str(next_),
+            "X-Penstock-Incarnation": home.log.birth.incarnation,
+            "X-Penstock-Node": self._node.data_path.identity,
+        }
+        return Response(200, body, headers)
+
+    async def _stream(self, home: Home, block: Block | None, stop: int) -> AsyncIterator[Piece]:
+        """The block and what follows it; what goes wrong, or is deleted meanwhile, cuts the connection."""
+        while block is not None and block.first < stop:
+            yield block.data if block.next <= stop else block.until(stop).data
+            if block.next >= stop:
+                return
+            block = await self._block(home, block.next, BLOCK)
+
+    # --- blocks
+
+    async def _block(self, home: Home, offset: int, size: int) -> Block | None:
+        log = home.log
+        self._must_have(home, offset)
+        if isinstance(log, MemoryLog):
+            return log.read(offset)
+        try:
+            return log.read(offset, size, now=True)
+        except BlockingIOError:
+            await self._warm(log, offset)
+        self._must_have(home, offset)
+        return log.read(offset, size)
+
+    def _must_have(self, home: Home, offset: int) -> None:
+        """Between two blocks anything may have happened."""
+        if self._node.homes.get(home.topic.name) is not home:
+            raise HttpError(404, "TOPIC_NOT_FOUND")
+        if offset < home.log.earliest:
+            raise NotRetained(f"{home.topic.name}: {offset} is not kept any more", home.log.earliest)
+
+    async def _warm(self, log: TopicLog, offset: int) -> None:
+        """A thread has the device's bytes put into memory."""
+        there = asyncio.Event()
+        self._service.run(log.warm(offset, AHEAD), there.set)
+        await there.wait()
+
+
+def _segments(log: TopicLog | MemoryLog, earliest: int, committed: int) -> list[dict[str, Any]]:
+    if isinstance(log, MemoryLog):
+        return [
+            {
+                "first": earliest,
+                "end": committed,
+                "bytes": log.bytes,
+                "first_time": log.first_time,
+                "last_time": log.last_time,
+            }
+        ]
+    return [
+        {
+            "first": segment.first,
+            "end": min(segment.end, committed),
+            "bytes": segment.position,
+            "first_time": segment.first_time,
+            "last_time": segment.last_time,
+        }
+        for segment in log.chain.segments
+        if segment.end > earliest and segment.first < committed
+    ]
+
+
+def _merged(holes: list[Hole]) -> list[tuple[int, int]]:
+    """In order, none of them touching another."""
+    found: list[tuple[int, int]] = []
+    for first, next_, _ in holes:
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(next_, found[-1][1]))
+        else:
+            found.append((first, next_))
+    return found
