@@ -50,9 +50,9 @@ def wheel(sources: Path) -> ZipFile:
 
 
 def expected_files(sources: Path) -> set[Path]:
-    """What a wheel should hold of the package: the sources, and that they are typed."""
-    package = sources / "src"
-    return {path.relative_to(package) for path in package.rglob("*.py")} | {Path("penstock", "py.typed")}
+    """What a wheel should hold of the packages: the sources, and that they are typed."""
+    packages = sources / "src"
+    return {path.relative_to(packages) for name in ("*.py", "py.typed") for path in packages.rglob(name)}
 
 
 def files(wheel: ZipFile) -> set[Path]:
