@@ -51,7 +51,7 @@ _PRUNE: Final = 64  # deliveries remembered before those that left are forgotten
 class Owed:
     """An answer that others may have to wait for; nothing yet, until it is known."""
 
-    __slots__ = ("_count", "_failed", "_session", "_size", "frame")
+    __slots__ = ("_count", "_failed", "_session", "_size", "frame", "last")
 
     def __init__(self, session: Session, count: int, size: int, failed: type[ClientError]) -> None:
         self._session = session
@@ -59,6 +59,7 @@ class Owed:
         self._size = size
         self._failed = failed
         self.frame: bytes | None = None
+        self.last = False  # it failed: nothing behind it is answered
         session.pending += size
 
     def done(self, error: LogError | None) -> None:
@@ -70,7 +71,7 @@ class Owed:
             failure = self._failed(f"{what} failed {error}")
             self._session.log_error(failure)
             self.frame = frames.error(failure.answer)
-            self._session.ending = True
+            self._session.ending = self.last = True
         self._session.send_owed()
 
 
@@ -78,6 +79,7 @@ class Ready:
     """An answer that is known, behind others that are not."""
 
     __slots__ = ("frame",)
+    last = False
 
     def __init__(self, frame: bytes) -> None:
         self.frame: bytes | None = frame
@@ -170,10 +172,9 @@ class Session:
     def send_owed(self) -> None:
         """What is known of the answers that are owed, in order."""
         owed = self._owed
-        while owed and owed[0].frame is not None:
-            frame = owed.popleft().frame
-            self.write(frame or b"")
-            if self.ending and frame and frame[7] == 1:
+        while owed and (frame := owed[0].frame) is not None:
+            self.write(frame)
+            if owed.popleft().last:
                 owed.clear()
 
     def fail(self, error: ClientError) -> None:

@@ -62,6 +62,10 @@ def test_messages_and_what_is_said_of_them(turns: list[tuple[bytes, list[bytes]]
         ),
         (pub("t", b"m") * 2 + pub("t", b""), [b"OK", b"OK", b"E_BAD_MESSAGE PUB invalid message body size 0"]),
         (pub("t", b"m") + b"x" * 16384, [b"OK"]),
+        (
+            b"SUB t c\n" + pub("t", b"m") + b"FIN 0123456789abcdef\nFOO\n",
+            [b"OK", b"OK", FIN + NOT_IN_FLIGHT, b"E_INVALID invalid command FOO"],
+        ),
     ],
 )
 def test_what_ends_a_connection_ends_it_behind_the_answers_that_are_owed(said: bytes, told: list[bytes]) -> None:
