@@ -48,6 +48,10 @@ class TooLarge(LogError):
     """One append that no batch can hold."""
 
 
+class NameTaken(LogError):
+    """A topic's channels and its readers have names of their own."""
+
+
 class CorruptLog(LogError):
     """A file is not what it has to be, and no rule says how to go on."""
 

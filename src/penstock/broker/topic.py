@@ -18,6 +18,7 @@ from penstock.broker.channel import Channel
 
 if TYPE_CHECKING:
     from penstock.broker.channel import Surroundings
+    from penstock.broker.reader import Reader
 
 _ABOVE: Final = 1 << 64  # any offset
 
@@ -37,6 +38,7 @@ class Topic:
         "message_count",
         "name",
         "paused",
+        "readers",
         "routed",
         "routed_count",
     )  # fmt: skip
@@ -48,6 +50,7 @@ class Topic:
         self.committed = committed
         self.bound = bound  # messages that an ephemeral channel may lag behind
         self.channels: dict[str, Channel] = {}
+        self.readers: dict[str, Reader] = {}
         self.paused = False
         self.message_count = 0  # published since the start
         self.message_bytes = 0
@@ -135,6 +138,10 @@ class Topic:
         """Messages that wait in the channel: never handed out, or ready again."""
         return self.count(channel.cursor, channel.limit) + channel.unfinished.ready
 
+    def lag_of(self, reader: Reader) -> int:
+        """Messages that the reader has not read."""
+        return self.count(reader.offset, self.committed)
+
     def count_of(self, channel: Channel) -> int:
         """Messages that came to the channel since it was made, or since the start."""
         return self.routed_count - channel.started
@@ -171,6 +178,11 @@ class Topic:
         return hole
 
     @property
+    def passed(self) -> int:
+        """What lies below has been routed, and read by every reader."""
+        return min([self.routed, *(reader.offset for reader in self.readers.values())])
+
+    @property
     def low_water(self) -> int:
-        """What lies below is needed by no durable channel, nor by one that is still to come."""
-        return min([self.routed, *(channel.low_water for channel in self.channels.values() if not channel.ephemeral)])
+        """What lies below is needed by no durable channel, by none that is still to come, and by no reader."""
+        return min([self.passed, *(channel.low_water for channel in self.channels.values() if not channel.ephemeral)])

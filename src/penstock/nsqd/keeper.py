@@ -96,7 +96,7 @@ class Keeper:
         channels = [channel for channel in home.topic.channels.values() if not channel.ephemeral]
         if sum(len(channel.unfinished) for channel in channels) > MANY:
             return below
-        cursors = min([home.topic.routed, *(channel.cursor for channel in channels)])
+        cursors = min([home.topic.passed, *(channel.cursor for channel in channels)])
         first = max(below, log.deleting_below, log.earliest)
         stop = next((b.first for a, b in pairwise(log.chain.segments) if a.first >= first), 0)
         if stop > expired(Kept(log, cursors, self._limits), wall):

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock import NSQ_VERSION
-from penstock.errors import DiskFull, LogError, Refused, log_error
+from penstock.errors import DiskFull, LogError, NameTaken, Refused, log_error
 from penstock.log import entries as e
 from penstock.log.birth import born
 from penstock.log.chain import Hole
@@ -28,6 +28,7 @@ from penstock.nsqd.alarms import Alarms
 from penstock.nsqd.home import Clock, Home
 from penstock.nsqd.keeper import Keeper
 from penstock.nsqd.meters import Meters
+from penstock.nsqd.readers import Readers
 from penstock.nsqd.restoring import restore
 from penstock.nsqd.scribe import Scribe
 from penstock.nsqd.snapshot import Snapshot
@@ -71,6 +72,7 @@ class Node:
         self.homes: dict[str, Home] = {}
         self.home_of: dict[Channel, Home] = {}
         self.scribe = Scribe(journal, clock, logger)
+        self.readers = Readers(options.reader_timeout, self.scribe, clock, logger, self.wake)
         self.changed = False  # nsqd.dat is to be written anew
         self.run = run
         self._random = random
@@ -138,6 +140,8 @@ class Node:
         channel = home.topic.channels.get(name)
         if channel is not None:
             return channel
+        if name in home.topic.readers:
+            raise NameTaken(f"{home.topic.name}:{name} is a reader")
         durable = home.number >= 0 and not name.endswith("#ephemeral")
         since = self.clock.wall if home.topic.follows else home.stands_since
         entries: list[e.Entry] = []
@@ -194,6 +198,7 @@ class Node:
         for channel in list(home.topic.channels):
             self._send_away(home, channel)
         del self.homes[name]
+        self.readers.forget(home)
         for where in (self._dirty, self._awake, self._refused):
             where.pop(home, None)
         self._looks.drop(home)
@@ -369,6 +374,7 @@ class Node:
     def _begin_round(self) -> None:
         """Once each sync_timeout. A round goes from home to home, some at a time, so that others have their turn."""
         self._ticked = self.clock.now
+        self.readers.drop_old()
         self._round.extend(self._awake)
         self._awake.clear()
         free = self.data_path.disk.files.free(self.data_path.path)

@@ -113,7 +113,9 @@ class Options:
     retention_total_bytes: int = option(10 * GIB, "how much of it all topics together keep", ours=True)
     min_free: int = option(GIB, "what is consumed is deleted earlier when the disk has less than this free", ours=True)
     reader_timeout: Duration = option(
-        duration("168h"), "when a reader (of a Spark query, say) that committed nothing is forgotten", ours=True
+        duration("168h"),
+        "when a reader (of a Spark query, say) that nobody renewed is forgotten; with 0, never",
+        ours=True,
     )
 
     msg_timeout: Duration = option(

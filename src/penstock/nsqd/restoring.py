@@ -10,7 +10,7 @@ from penstock.nsqd import metadata
 from penstock.protocol.names import is_valid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from penstock.log.state import TopicState
     from penstock.log.topic_log import TopicLog
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 def restore(node: Node) -> None:
     """Into a node that has none yet."""
     state, gone = _replay(node)
+    readers = _readers(state)
     logs = {log.birth.incarnation: log for log in node.data_path.logs}
     lost = []
     for number, topic in state.topics.items():
         if (log := logs.pop(topic.incarnation, None)) is not None:
-            _restore_topic(node, number, topic, log, state)
+            _restore_topic(node, number, topic, log, state, readers.get(number, ()))
         else:
             lost.append((number, topic))
     for incarnation, log in logs.items():
@@ -45,8 +46,19 @@ def _replay(node: Node) -> tuple[NodeState, set[str]]:
     return state, gone
 
 
-def _restore_topic(node: Node, number: int, state: TopicState, log: TopicLog, all_: NodeState) -> None:
-    log.go_on_behind(max([state.routed, *(all_.channels[number].cursor for number in state.channels.values())]))
+def _readers(state: NodeState) -> dict[int, list[e.ReaderMoved]]:
+    """Of each topic."""
+    found: dict[int, list[e.ReaderMoved]] = {}
+    for reader in state.readers.values():
+        found.setdefault(reader.topic, []).append(reader)
+    return found
+
+
+def _restore_topic(
+    node: Node, number: int, state: TopicState, log: TopicLog, all_: NodeState, readers: Sequence[e.ReaderMoved]
+) -> None:
+    cursors = [all_.channels[each].cursor for each in state.channels.values()]
+    log.go_on_behind(max([state.routed, *cursors, *(reader.offset for reader in readers)]))
     home = node.home(state.name, log, log.end if state.following else min(max(state.routed, log.earliest), log.end))
     home.number = number
     home.stands_since = state.routed_at
@@ -65,6 +77,8 @@ def _restore_topic(node: Node, number: int, state: TopicState, log: TopicLog, al
         node.home_of[channel] = home
         node.scribe.watch(channel, channel_number).restore(channel_state, topic.holds)
         channel.tick(node.clock.now)
+    for reader in readers:
+        node.readers.restore(home, reader)
     node.homes[state.name] = home
     if state.following and not topic.channels:  # they were ephemeral: R stands from now on
         node.scribe.order(e.Routed(number, topic.routed, False, node.clock.wall))
@@ -99,6 +113,8 @@ def _merge_metadata(node: Node) -> None:
         for name, paused, channels in _foreign(node):
             home = node.topic(name)
             for channel, channel_paused in channels:
+                if channel in home.topic.readers:
+                    continue
                 node.pause_channel(node.channel(home, channel), channel_paused)
             if paused:
                 node.pause_topic(home, True)

@@ -55,6 +55,7 @@ class Snapshot:
             e.TopicPaused(home.number, topic.paused),
             e.Routed(home.number, topic.routed, topic.follows, self._node.clock.wall),
             e.Holes(home.number, 0, e.END, e.pack_holes(holes)),
+            *(e.ReaderMoved(home.number, r.name, r.offset, r.renewed, r.paused) for r in topic.readers.values()),
         ]
 
     def _channels(self, place: int) -> tuple[list[e.Entry], Any]:

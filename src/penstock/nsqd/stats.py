@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from penstock.broker.channel import Channel
+    from penstock.broker.reader import Reader
     from penstock.nsqd.home import Home
     from penstock.nsqd.service import Service
     from penstock.nsqd.session import Session
@@ -29,7 +30,7 @@ def health(service: Service) -> str:
 
 
 def homes_of(service: Service, topic: str, channel: str) -> list[Home] | None:
-    """All topics, or the one; with a channel's name, those that have it. None for a topic that is not there."""
+    """All topics, or the one; with the name of a channel or reader, those that have it. None where it is not there."""
     homes = service.node.homes
     if topic:
         if topic not in homes:
@@ -37,11 +38,15 @@ def homes_of(service: Service, topic: str, channel: str) -> list[Home] | None:
         found = [homes[topic]]
     else:
         found = [home for _, home in sorted(homes.items())]
-    return [home for home in found if not channel or channel in home.topic.channels]
+    return [home for home in found if not channel or channel in home.topic.channels or channel in home.topic.readers]
 
 
 def channels_of(home: Home, only: str) -> list[Channel]:
     return [channel for name, channel in sorted(home.topic.channels.items()) if not only or name == only]
+
+
+def readers_of(home: Home, only: str) -> list[Reader]:
+    return [reader for name, reader in sorted(home.topic.readers.items()) if not only or name == only]
 
 
 def producers_of(service: Service) -> list[Session]:
@@ -90,6 +95,27 @@ def channel_row(home: Home, channel: Channel, service: Service) -> dict[str, Any
         "client_count": len(channel.consumers),
         "paused": channel.paused,
         "e2e_processing_latency": latency_of((channel,), service),
+    }
+
+
+def reader_row(home: Home, reader: Reader) -> dict[str, Any]:
+    """As a channel's, so that NSQ's tools show how it lags; and what it is."""
+    lag = home.topic.lag_of(reader)
+    return {
+        "channel_name": reader.name,
+        "depth": lag,
+        "backend_depth": 0 if home.topic.ephemeral else lag,
+        "in_flight_count": 0,
+        "deferred_count": 0,
+        "message_count": 0,
+        "requeue_count": 0,
+        "timeout_count": 0,
+        "client_count": 0,
+        "paused": reader.paused,
+        "e2e_processing_latency": {"count": 0, "percentiles": None},
+        "reader": True,
+        "offset": reader.offset,
+        "renewed": reader.renewed // _S,
     }
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from penstock.errors import HttpError
+from penstock.errors import HttpError, NameTaken
+from penstock.http import json
 from penstock.protocol.batch import MAX_ID
 from penstock.protocol.names import is_valid
 
 if TYPE_CHECKING:
     from penstock.broker.channel import Channel
-    from penstock.http import Request
+    from penstock.broker.reader import Reader
+    from penstock.http import Request, Response
     from penstock.nsqd.home import Home
     from penstock.nsqd.node import Node
 
@@ -51,9 +53,43 @@ def topic_and_channel(request: Request, node: Node) -> tuple[Home, str]:
 def existing_channel(request: Request, node: Node) -> tuple[Home, Channel]:
     home, name = topic_and_channel(request, node)
     channel = home.topic.channels.get(name)
+    if channel is None and name in home.topic.readers:
+        raise NameTaken(f"{home.topic.name}:{name} is a reader")
     if channel is None:
         raise HttpError(404, "CHANNEL_NOT_FOUND")
     return home, channel
+
+
+def existing_channel_or_reader(request: Request, node: Node) -> tuple[Home, Channel | Reader]:
+    """What can be done to either goes by the same routes, so that NSQ's tools can do it."""
+    home, name = topic_and_channel(request, node)
+    found = home.topic.channels.get(name) or home.topic.readers.get(name)
+    if found is None:
+        raise HttpError(404, "CHANNEL_NOT_FOUND")
+    return home, found
+
+
+def reader_name(request: Request) -> str:
+    name = _name(request, "reader")
+    if name.endswith("#ephemeral"):
+        raise HttpError(400, "INVALID_ARG_READER")
+    return name
+
+
+def existing_reader(request: Request, node: Node) -> tuple[Home, Reader]:
+    home = existing_topic(request, node, check=True)
+    reader = home.topic.readers.get(reader_name(request))
+    if reader is None:
+        raise HttpError(404, "READER_NOT_FOUND")
+    return home, reader
+
+
+def of_another_life(request: Request, home: Home) -> Response | None:
+    """What is answered where the request means a topic that was deleted, and made again since."""
+    incarnation = home.log.birth.incarnation
+    if request.arg("incarnation") in (None, incarnation):
+        return None
+    return json({"message": "OTHER_INCARNATION", "incarnation": incarnation}, 409)
 
 
 def _name(request: Request, what: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.errors import HttpError, NotRetained
 from penstock.http import Request, Response, json
 from penstock.log.memory_log import MemoryLog
-from penstock.nsqd.http.arguments import existing_topic, number, number_if_any
+from penstock.nsqd.http.arguments import existing_topic, number, number_if_any, of_another_life, reader_name
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -47,6 +47,9 @@ class Log:
         home = existing_topic(request, self._node, check=True)
         log = home.log
         earliest, committed = log.kept_from, log.committed
+        more: dict[str, Any] = {}
+        if request.arg("reader") is not None:
+            more["reader"], committed = self._look(home, reader_name(request))
         return json(
             {
                 "node": self._node.data_path.identity,
@@ -58,8 +61,16 @@ class Log:
                 "committed": committed,
                 "segments": _segments(log, earliest, committed),
                 "holes": _merged(log.holes(earliest, committed)),
+                **more,
             }
         )
+
+    def _look(self, home: Home, name: str) -> tuple[dict[str, Any] | None, int]:
+        """What there is of the reader, and of the log for it."""
+        self._service.begin_turn()
+        committed = self._node.readers.look(home, name)
+        reader = home.topic.readers.get(name)
+        return {"offset": reader.offset, "paused": reader.paused} if reader else None, committed
 
     async def at(self, request: Request) -> Response:
         home = existing_topic(request, self._node, check=True)
@@ -75,8 +86,8 @@ class Log:
         log = home.log
         offset, until = number(request, "offset"), number_if_any(request, "until")
         size = number_if_any(request, "max_bytes")
-        if request.arg("incarnation") not in (None, log.birth.incarnation):
-            return json({"message": "OTHER_INCARNATION", "incarnation": log.birth.incarnation}, 409)
+        if (other := of_another_life(request, home)) is not None:
+            return other
         if offset > log.end:
             return json({"message": "BEYOND_THE_END", "committed": log.committed}, 416)
         try:

@@ -15,16 +15,17 @@ from penstock.log.memory_log import MemoryLog
 from penstock.nsqd.http.process import samples
 from penstock.nsqd.http.slices import Slices
 from penstock.nsqd.meters import BOUNDS
-from penstock.nsqd.stats import OK, channels_of, health, homes_of, latency_of
+from penstock.nsqd.stats import OK, channels_of, health, homes_of, latency_of, readers_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from penstock.broker.channel import Channel
+    from penstock.broker.reader import Reader
     from penstock.nsqd.home import Home
     from penstock.nsqd.service import Service
 
-ROWS: Final = 20_000  # topics and channels; those behind, by name, are only counted
+ROWS: Final = 20_000  # topics, channels and readers; those behind, by name, are only counted
 
 
 class OfTopic(NamedTuple):
@@ -39,6 +40,13 @@ class OfChannel(NamedTuple):
     kind: str
     help: str
     value: Callable[[Home, Channel], float]
+
+
+class OfReader(NamedTuple):
+    name: str
+    kind: str
+    help: str
+    value: Callable[[Home, Reader], float]
 
 
 def _disk_bytes(home: Home) -> int:
@@ -91,6 +99,13 @@ OF_CHANNELS: Final = (
 )  # fmt: skip
 
 
+OF_READERS: Final = (
+    OfReader("depth", "gauge", "Messages that it has not read.", lambda home, reader: home.topic.lag_of(reader)),
+    OfReader("offset", "gauge", "Where it stands: what lies above is kept.", lambda _, reader: reader.offset),
+    OfReader("paused", "gauge", "1 while the reader is paused.", lambda _, reader: reader.paused),
+)
+
+
 class Metrics:
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -112,14 +127,16 @@ class Metrics:
     def _of_node(self) -> Iterator[Family]:
         service = self._service
         node, meters = service.node, service.node.meters
-        rows = len(node.homes) + len(node.home_of)
+        readers = sum(len(home.topic.readers) for home in node.homes.values())
+        rows = len(node.homes) + len(node.home_of) + readers
         info = labels(version=NSQ_VERSION, penstock_version=__version__, node=node.data_path.identity)
         yield _one("nsqd_info", "gauge", "Versions, and the node's identity.", 1, info)
         yield _one("nsqd_healthy", "gauge", "1 while publishing is taken by all topics.", health(service) == OK)
         yield _one("nsqd_topics", "gauge", "Topics.", len(node.homes))
         yield _one("nsqd_channels", "gauge", "Channels.", len(node.home_of))
+        yield _one("nsqd_readers", "gauge", "Readers.", readers)
         yield _one("nsqd_clients", "gauge", "TCP connections.", len(service.connections))
-        yield _one("nsqd_hidden_rows", "gauge", "Topics and channels beyond those shown.", max(0, rows - ROWS))
+        yield _one("nsqd_hidden_rows", "gauge", "Topics, channels and readers beyond those shown.", max(0, rows - ROWS))
         yield _one("nsqd_damage_total", "counter", "Damaged places found in logs.", len(node.data_path.disk.damages))
         yield _one("nsqd_log_lines_dropped", "gauge", "Log lines that nobody read, of late.", service.logger.dropped)
         for name, help_, histogram in (
@@ -139,12 +156,14 @@ class Metrics:
         topics = [Family(f"nsqd_topic_{of.name}", of.kind, of.help) for of in OF_TOPICS]
         channels = [Family(f"nsqd_channel_{of.name}", of.kind, of.help) for of in OF_CHANNELS]
         latencies = Family("nsqd_channel_e2e_latency_seconds", "gauge", "From publish to finish, by percentiles.")
+        readers = [Family(f"nsqd_reader_{of.name}", of.kind, of.help) for of in OF_READERS]
         left = ROWS
         for home in homes_of(self._service, "", "") or ():
             if left <= 0:
                 break
             shown = channels_of(home, "")[: left - 1]
-            left -= 1 + len(shown)
+            read_by = readers_of(home, "")[: max(0, left - 1 - len(shown))]
+            left -= 1 + len(shown) + len(read_by)
             name = home.topic.name
             where = labels(topic=name)
             for of, family in zip(OF_TOPICS, topics, strict=True):
@@ -155,9 +174,13 @@ class Metrics:
                     family.add(where, +of_channel.value(home, channel))
                 self._latency(latencies, name, channel)
                 await slices.pause()
+            for reader in read_by:
+                where = labels(topic=name, reader=reader.name)
+                for of_reader, family in zip(OF_READERS, readers, strict=True):
+                    family.add(where, +of_reader.value(home, reader))
             await slices.pause()
         tracked = bool(self._service.options.e2e_processing_latency_percentiles)
-        return [*topics, *channels, *([latencies] if tracked else [])]
+        return [*topics, *channels, *readers, *([latencies] if tracked else [])]
 
     def _latency(self, family: Family, topic: str, channel: Channel) -> None:
         for each in latency_of((channel,), self._service)["percentiles"] or ():

@@ -11,7 +11,17 @@ from penstock.http import json as json_answer
 from penstock.nsqd.http import stats_text
 from penstock.nsqd.http.garbage import Garbage
 from penstock.nsqd.http.slices import Slices
-from penstock.nsqd.stats import channel_row, channels_of, client_row, health, homes_of, producers_of, topic_row
+from penstock.nsqd.stats import (
+    channel_row,
+    channels_of,
+    client_row,
+    health,
+    homes_of,
+    producers_of,
+    reader_row,
+    readers_of,
+    topic_row,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,12 +95,16 @@ class Stats:
     async def _topic(self, out: Slices, home: Home, wanted: Wanted) -> None:
         out.write(_open(topic_row(home, self._service), "channels"))
         out.write("[")
-        for number, channel in enumerate(channels_of(home, wanted.channel)):
+        channels = channels_of(home, wanted.channel)
+        for number, channel in enumerate(channels):
             out.write("," if number else "")
             out.write(_open(channel_row(home, channel, self._service), "clients"))
             await self._clients(out, self._consumers(channel) if wanted.clients else None, wanted.topic)
             out.write("}")
             await out.pause()
+        for number, reader in enumerate(readers_of(home, wanted.channel), start=len(channels)):
+            out.write("," if number else "")
+            out.write(_encode({**reader_row(home, reader), "clients": [] if wanted.clients else None}))
         out.write("]}")
         await out.pause()
 
@@ -124,6 +138,8 @@ class Stats:
                     out.write(stats_text.client("        ", client_row(session, wanted.topic), now))
                     await out.pause()
                 await out.pause()
+            for reader in readers_of(home, wanted.channel):
+                out.write(stats_text.channel(reader_row(home, reader)))
             await out.pause()
         producers = producers_of(service) if wanted.clients and homes is not None else []
         out.write("\nProducers:\n" if producers else "\nProducers: None\n")

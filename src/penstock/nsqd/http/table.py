@@ -8,9 +8,11 @@ from penstock.daemon.debug import Debug
 from penstock.http import Routes
 from penstock.nsqd.http.about import About
 from penstock.nsqd.http.config import TOO_BIG, Config
+from penstock.nsqd.http.doing import doing
 from penstock.nsqd.http.log import Log
 from penstock.nsqd.http.metrics import Metrics
 from penstock.nsqd.http.publishing import Publishing
+from penstock.nsqd.http.readers import Readers
 from penstock.nsqd.http.stats import Stats
 from penstock.nsqd.http.topics import Topics
 
@@ -38,7 +40,7 @@ def routes(service: Service, ports: Ports, on_level: Callable[[], None]) -> Rout
     table.add("GET", "/config/:opt", config.get)
     table.add("PUT", "/config/:opt", config.put, max_body=service.options.max_msg_size, too_big=TOO_BIG)
     _publishing(table, service)
-    _topics(table, Topics(service))
+    _changes(table, service)
     _log(table, Log(service))
     if service.options.debug_http:
         Debug().add_to(table)
@@ -59,7 +61,8 @@ def _log(table: Routes, log: Log) -> None:
     table.add("GET", "/log/at", log.at)
 
 
-def _topics(table: Routes, topics: Topics) -> None:
+def _changes(table: Routes, service: Service) -> None:
+    topics, readers = Topics(service), Readers(service)
     for path, change in (
         ("/topic/create", topics.create_topic),
         ("/topic/delete", topics.delete_topic),
@@ -71,5 +74,7 @@ def _topics(table: Routes, topics: Topics) -> None:
         ("/channel/empty", topics.empty_channel),
         ("/channel/pause", topics.pause_channel),
         ("/channel/unpause", topics.unpause_channel),
+        ("/reader/commit", readers.commit),
+        ("/reader/delete", readers.delete),
     ):
-        table.add("POST", path, topics.doing(change))
+        table.add("POST", path, doing(service, change))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from penstock.errors import HttpError, LogError
-from penstock.http import Request, Response, text
-from penstock.nsqd.http.arguments import existing_channel, existing_topic, topic, topic_and_channel
+from penstock.broker.reader import Reader
+from penstock.nsqd.http.arguments import (
+    existing_channel,
+    existing_channel_or_reader,
+    existing_topic,
+    topic,
+    topic_and_channel,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from penstock.http import Request
     from penstock.nsqd.service import Service
-
-_DONE: Final = text()
 
 
 class Topics:
@@ -22,20 +24,6 @@ class Topics:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._node = service.node
-
-    def doing(self, change: Callable[[Request], None]) -> Callable[[Request], Response]:
-        """The change as a handler: in a turn of the loop, answered with nothing to say."""
-
-        def handler(request: Request) -> Response:
-            self._service.begin_turn()
-            try:
-                change(request)
-            except LogError as error:
-                self._service.logger.error("failure in %s - %s", request.target, error)
-                raise HttpError(500, "INTERNAL_ERROR") from error
-            return _DONE
-
-        return handler
 
     # --- topics
 
@@ -60,8 +48,11 @@ class Topics:
         self._node.channel(*topic_and_channel(request, self._node))
 
     def delete_channel(self, request: Request) -> None:
-        home, channel = existing_channel(request, self._node)
-        self._node.delete_channel(home, channel.name)
+        home, found = existing_channel_or_reader(request, self._node)
+        if isinstance(found, Reader):
+            self._node.readers.delete(home, found)
+        else:
+            self._node.delete_channel(home, found.name)
 
     def empty_channel(self, request: Request) -> None:
         _, channel = existing_channel(request, self._node)
@@ -69,7 +60,14 @@ class Topics:
         self._service.pump(channel)
 
     def pause_channel(self, request: Request) -> None:
-        self._node.pause_channel(existing_channel(request, self._node)[1], True)
+        self._pause_channel(request, True)
 
     def unpause_channel(self, request: Request) -> None:
-        self._node.pause_channel(existing_channel(request, self._node)[1], False)
+        self._pause_channel(request, False)
+
+    def _pause_channel(self, request: Request, paused: bool) -> None:
+        home, found = existing_channel_or_reader(request, self._node)
+        if isinstance(found, Reader):
+            self._node.readers.pause(home, found, paused)
+        else:
+            self._node.pause_channel(found, paused)
