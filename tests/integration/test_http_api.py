@@ -91,6 +91,7 @@ def test_info_says_where_the_node_is(web: Http, nsqd: Nsqd) -> None:
         "start_time": int, "max_heartbeat_interval": int, "max_output_buffer_size": int,
         "max_output_buffer_timeout": int, "max_deflate_level": int, "topology_zone": str, "topology_region": str,
         "penstock_version": str,
+        "node": str,
     }  # fmt: skip
     assert (found["version"], found["tcp_port"], found["http_port"]) == ("1.3.0", nsqd.tcp, nsqd.http)
     assert (found["max_heartbeat_interval"], found["max_output_buffer_size"]) == (60 * 10**9, 64 << 10)

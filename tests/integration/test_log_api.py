@@ -105,7 +105,7 @@ def test_what_was_emptied_is_a_hole(web: Http) -> None:
     # given two messages, of which the first ones were emptied
     publish(web, "holes", b"a", b"b")
     web.post("/topic/empty?topic=holes")
-    assert web.get("/log?topic=holes").json()["holes"] == [[0, 2]]
+    assert web.get("/log?topic=holes").json()["holes"] == [[0, 2, "emptied"]]
     # then a reader passes them over, at the end
     answer = web.get("/log/read?topic=holes&offset=0")
     assert (answer.body, answer.headers["x-penstock-next"]) == (b"", "2")
@@ -366,7 +366,7 @@ def test_damage_is_stepped_over_and_told_as_a_hole(tmp_path: Path) -> None:
     web = Http(nsqd.http)
     # then its neighbours are read, and the hole is told
     assert [record.offset for record in all_of(web, "t")] == [0, 1, 2, 3, 5, 6, 7, 8, 9]
-    assert web.get("/log?topic=t").json()["holes"] == [[4, 5]]
+    assert web.get("/log?topic=t").json()["holes"] == [[4, 5, "damaged"]]
     web.close()
     assert nsqd.stop() == 0
 

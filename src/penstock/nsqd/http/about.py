@@ -42,5 +42,6 @@ class About:
                 "topology_zone": options.topology_zone,
                 "topology_region": options.topology_region,
                 "penstock_version": __version__,
+                "node": self._service.node.data_path.identity,
             }
         )

@@ -182,12 +182,13 @@ def _segments(log: TopicLog | MemoryLog, earliest: int, committed: int) -> list[
     ]
 
 
-def _merged(holes: list[Hole]) -> list[tuple[int, int]]:
-    """In order, none of them touching another."""
-    found: list[tuple[int, int]] = []
-    for first, next_, _ in holes:
-        if found and first <= found[-1][1]:
-            found[-1] = (found[-1][0], max(next_, found[-1][1]))
-        else:
-            found.append((first, next_))
+def _merged(holes: list[Hole]) -> list[tuple[int, int, str]]:
+    """In order, none of them over another, nor touching one that is there for the same reason."""
+    found: list[tuple[int, int, str]] = []
+    for first, next_, why in holes:
+        begin = max(first, found[-1][1]) if found else first
+        if found and begin <= found[-1][1] and why == found[-1][2]:
+            found[-1] = (found[-1][0], max(next_, found[-1][1]), why)
+        elif begin < next_:
+            found.append((begin, next_, why))
     return found
