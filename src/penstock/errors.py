@@ -193,7 +193,11 @@ class SparkError(PenstockError):
 
 
 class NodeFailed(SparkError):
-    """An nsqd or nsqlookupd cannot be reached, or answers what it should not."""
+    """An nsqd or nsqlookupd cannot be reached, or answers what it should not; `passing`: it may work again soon."""
+
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing
 
 
 class DataLost(SparkError):
