@@ -23,7 +23,7 @@ MAY_KNOW = {
     "bench": {"protocol"},
     "http": set(),
     "options": set(),
-    "daemon": {"http", "options"},
+    "daemon": {"protocol", "http", "options"},
     "nsqd": {"protocol", "log", "broker", "http", "options", "daemon"},
     "nsqlookupd": {"protocol", "http", "options", "daemon"},
     "spark": {"protocol", "client", "options"},

@@ -1,12 +1,16 @@
-"""Sockets that a daemon listens on, by the address that an option says, and how both ends are shown. Knows no loop."""
+"""Sockets that a daemon listens on, by the address that an option says, and how both ends are shown."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from penstock.options import endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BACKLOG: Final = 4096  # with 100, a burst of clients waits for seconds
 
@@ -24,6 +28,13 @@ def bind(address: str) -> socket.socket:
         return socket.create_server(("", where.port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
     family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
     return socket.create_server((where.host, where.port), family=family, backlog=BACKLOG)
+
+
+async def accept(bound: socket.socket, connection: Callable[[], asyncio.BaseProtocol]) -> asyncio.Server:
+    """Clients are taken from it from now on."""
+    loop = asyncio.get_running_loop()
+    create = loop.create_unix_server if bound.family == socket.AF_UNIX else loop.create_server
+    return await create(connection, sock=bound, backlog=BACKLOG)
 
 
 def shown(bound: socket.socket) -> str:

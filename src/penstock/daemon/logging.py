@@ -13,6 +13,8 @@ from contextlib import suppress
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+from penstock.options import Words
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,6 +32,7 @@ class Level(IntEnum):
 
 
 DEBUG, INFO, WARN, ERROR = Level.DEBUG, Level.INFO, Level.WARN, Level.ERROR
+LEVEL: Final = Words({level.name.lower(): level for level in Level})  # as an option says it
 
 # A line's text holds what clients sent: behind a newline stands a tab, so that no text can pass for a line of its own
 _HARMLESS: Final = {**{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}, 9: "\t", 10: "\n\t"}

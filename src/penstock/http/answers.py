@@ -26,14 +26,14 @@ def text(body: str | bytes = b"") -> Response:
     return Response(200, _bytes(body), VERSIONED_TEXT if body else VERSION)
 
 
-def json(value: object, status: int = 200) -> Response:
+def json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A value as JSON; bytes are JSON already."""
-    return Response(status, value if isinstance(value, bytes) else encoded(value), JSON)
+    return Response(status, value if isinstance(value, bytes) else encoded(value), {**JSON, **(headers or {})})
 
 
 def error(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
     """NSQ's one shape of an error: `{"message":"TOPIC_NOT_FOUND"}`."""
-    return Response(status, encoded({"message": message}), {**JSON, **(headers or {})})
+    return json({"message": message}, status, headers)
 
 
 def encoded(value: object) -> bytes:

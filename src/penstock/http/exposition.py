@@ -45,3 +45,10 @@ class Family:
 
     def text(self) -> bytes:
         return "".join(self._lines).encode()
+
+
+def single(name: str, kind: str, help_: str, value: float, labels: str = "") -> Family:
+    """A metric of one sample."""
+    family = Family(name, kind, help_)
+    family.add(labels, +value)  # a yes is a 1
+    return family

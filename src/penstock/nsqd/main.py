@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
 import random
-import socket
 import sys
 from typing import TYPE_CHECKING, Final
 
-from penstock.daemon.listening import BACKLOG, bind, port_of, remove_socket, shown
+from penstock.daemon.listening import accept, bind, port_of, remove_socket, shown
 from penstock.daemon.program import run, stop_signal
 from penstock.nsqd.options import NSQD
 
@@ -44,9 +42,7 @@ async def serve(options: Options, logger: Logger) -> None:
     gc.collect()
     gc.freeze()
     tcp_socket = bind(options.tcp_address)
-    loop = asyncio.get_running_loop()
-    create = loop.create_unix_server if tcp_socket.family == socket.AF_UNIX else loop.create_server
-    tcp = await create(lambda: Connection(service), sock=tcp_socket, backlog=BACKLOG)
+    tcp = await accept(tcp_socket, lambda: Connection(service))
     logger.info("TCP: listening on %s", shown(tcp_socket))
     http_socket = bind(options.http_address) if options.http_address else None
     http = http_server(service, Ports(port_of(tcp_socket), port_of(http_socket)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from penstock.daemon.logging import Level
+from penstock.daemon.logging import LEVEL, Level
 from penstock.errors import BadOption
 from penstock.options import ADDRESS, Duration, Program, Words, duration, option
 from penstock.options.kinds import FALSE, TRUE
@@ -23,7 +23,6 @@ class TlsRequired(IntEnum):
     YES = 2
 
 
-LEVEL: Final = Words({level.name.lower(): level for level in Level})
 METHOD: Final = Words({"get": "get", "post": "post"})
 TLS_REQUIRED: Final = Words(
     {

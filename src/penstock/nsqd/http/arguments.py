@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from penstock.daemon.arguments import argument, valid_name
 from penstock.errors import HttpError, NameTaken
 from penstock.http import json
 from penstock.protocol.batch import MAX_ID
@@ -35,9 +36,7 @@ def topic(request: Request, node: Node) -> Home:
 
 def existing_topic(request: Request, node: Node, *, check: bool = False) -> Home:
     """The topic that something is done to. NSQ looks at its name for `/topic/empty` alone."""
-    name = request.arg("topic")
-    if name is None:
-        raise HttpError(400, "MISSING_ARG_TOPIC")
+    name = argument(request, "topic")
     if check and not is_valid(name):
         raise HttpError(400, "INVALID_TOPIC")
     return _found(node, name)
@@ -45,8 +44,8 @@ def existing_topic(request: Request, node: Node, *, check: bool = False) -> Home
 
 def topic_and_channel(request: Request, node: Node) -> tuple[Home, str]:
     """A topic that exists, and the name of a channel that may not."""
-    topic_name = _name(request, "topic")
-    channel_name = _name(request, "channel")
+    topic_name = valid_name(request, "topic")
+    channel_name = valid_name(request, "channel")
     return _found(node, topic_name), channel_name
 
 
@@ -70,7 +69,7 @@ def existing_channel_or_reader(request: Request, node: Node) -> tuple[Home, Chan
 
 
 def reader_name(request: Request) -> str:
-    name = _name(request, "reader")
+    name = valid_name(request, "reader")
     if name.endswith("#ephemeral"):
         raise HttpError(400, "INVALID_ARG_READER")
     return name
@@ -90,15 +89,6 @@ def of_another_life(request: Request, home: Home) -> Response | None:
     if request.arg("incarnation") in (None, incarnation):
         return None
     return json({"message": "OTHER_INCARNATION", "incarnation": incarnation}, 409)
-
-
-def _name(request: Request, what: str) -> str:
-    name = request.arg(what)
-    if name is None:
-        raise HttpError(400, f"MISSING_ARG_{what.upper()}")
-    if not is_valid(name):
-        raise HttpError(400, f"INVALID_ARG_{what.upper()}")
-    return name
 
 
 def number(request: Request, what: str) -> int:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.daemon.logging import Level
+from penstock.daemon.logging import LEVEL, Level
 from penstock.errors import HttpError
 from penstock.http import Request, Response, json, text
-from penstock.nsqd.options import LEVEL, Options
+from penstock.nsqd.options import Options
 from penstock.options.table import options_of
 
 if TYPE_CHECKING:

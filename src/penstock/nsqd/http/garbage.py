@@ -8,7 +8,7 @@ import time
 from collections import deque
 from typing import Final
 
-from penstock.nsqd.http.process import memory
+from penstock.daemon.process import memory
 
 PAUSES: Final = 256  # the last ones, as Go keeps them
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock import NSQ_VERSION, __version__
+from penstock.daemon.process import samples
 from penstock.http import Request, Response
-from penstock.http.exposition import CONTENT_TYPE, Family, labels
+from penstock.http.exposition import CONTENT_TYPE, Family, labels, single
 from penstock.log.memory_log import MemoryLog
-from penstock.nsqd.http.process import samples
 from penstock.nsqd.http.slices import Slices
 from penstock.nsqd.meters import BOUNDS
 from penstock.nsqd.stats import OK, channels_of, health, homes_of, latency_of, readers_of
@@ -130,15 +130,17 @@ class Metrics:
         readers = sum(len(home.topic.readers) for home in node.homes.values())
         rows = len(node.homes) + len(node.home_of) + readers
         info = labels(version=NSQ_VERSION, penstock_version=__version__, node=node.data_path.identity)
-        yield _one("nsqd_info", "gauge", "Versions, and the node's identity.", 1, info)
-        yield _one("nsqd_healthy", "gauge", "1 while publishing is taken by all topics.", health(service) == OK)
-        yield _one("nsqd_topics", "gauge", "Topics.", len(node.homes))
-        yield _one("nsqd_channels", "gauge", "Channels.", len(node.home_of))
-        yield _one("nsqd_readers", "gauge", "Readers.", readers)
-        yield _one("nsqd_clients", "gauge", "TCP connections.", len(service.connections))
-        yield _one("nsqd_hidden_rows", "gauge", "Topics, channels and readers beyond those shown.", max(0, rows - ROWS))
-        yield _one("nsqd_damage_total", "counter", "Damaged places found in logs.", len(node.data_path.disk.damages))
-        yield _one("nsqd_log_lines_dropped", "gauge", "Log lines that nobody read, of late.", service.logger.dropped)
+        yield single("nsqd_info", "gauge", "Versions, and the node's identity.", 1, info)
+        yield single("nsqd_healthy", "gauge", "1 while publishing is taken by all topics.", health(service) == OK)
+        yield single("nsqd_topics", "gauge", "Topics.", len(node.homes))
+        yield single("nsqd_channels", "gauge", "Channels.", len(node.home_of))
+        yield single("nsqd_readers", "gauge", "Readers.", readers)
+        yield single("nsqd_clients", "gauge", "TCP connections.", len(service.connections))
+        yield single(
+            "nsqd_hidden_rows", "gauge", "Topics, channels and readers beyond those shown.", max(0, rows - ROWS)
+        )
+        yield single("nsqd_damage_total", "counter", "Damaged places found in logs.", len(node.data_path.disk.damages))
+        yield single("nsqd_log_lines_dropped", "gauge", "Log lines that nobody read, of late.", service.logger.dropped)
         for name, help_, histogram in (
             ("nsqd_loop_stall_seconds", "How long each turn held the loop, and all that waits for it.", meters.turns),
             ("nsqd_flush_seconds", "How long flushes to the device took.", meters.flushes),
@@ -148,7 +150,7 @@ class Metrics:
             family.add_histogram(BOUNDS, histogram.counts, histogram.total)
             yield family
         for name, kind, help_, value in samples(service.started):
-            yield _one(name, kind, help_, value)
+            yield single(name, kind, help_, value)
 
     # --- topics and channels
 
@@ -186,9 +188,3 @@ class Metrics:
         for each in latency_of((channel,), self._service)["percentiles"] or ():
             where = labels(topic=topic, channel=channel.name, quantile=f"{each['quantile']:g}")
             family.add(where, each["value"] / 1e9)
-
-
-def _one(name: str, kind: str, help_: str, value: float, labels: str = "") -> Family:
-    family = Family(name, kind, help_)
-    family.add(labels, +value)  # a yes is a 1
-    return family
