@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.nsqd.options import NSQD
+from penstock.nsqlookupd.options import NSQLOOKUPD
 from penstock.options.page import markdown
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
-for program in (NSQD,):
+for program in (NSQD, NSQLOOKUPD):
     (DOCS / f"{program.name}-flags.md").write_text(markdown(program), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""An nsqd as a process of its own, on free loopback ports, ended by its pid."""
+"""A daemon as a process of its own, on free loopback ports, ended by its pid."""
 
 from __future__ import annotations
 
@@ -17,19 +17,23 @@ from tests.integration.client import Client
 _LISTENING = re.compile(r"(TCP|HTTP): listening on (?:\S+:(\d+)|/\S+)$")
 
 
-class Nsqd:
-    """Started by `start`, which returns when it listens; `log` has every line that it wrote."""
+class Daemon:
+    """Started by `start`, which returns when it listens; `log` has every line that it wrote.
 
-    def __init__(self, folder: Path, *flags: str) -> None:
-        self.folder = folder
+    `start` takes flags that this one start has besides: those of an address count more than a free one.
+    """
+
+    module = ""
+
+    def __init__(self, *flags: str) -> None:
         self.flags = flags
         self.log: list[str] = []
         self._written = threading.Condition()
         self.start()
 
-    def start(self) -> None:
-        command = [sys.executable, "-m", "penstock.nsqd.main", f"--data-path={self.folder}"]
-        command += ["--tcp-address=127.0.0.1:0", "--http-address=127.0.0.1:0", *self.flags]
+    def start(self, *flags: str) -> None:
+        command = [sys.executable, "-m", self.module]
+        command += ["--tcp-address=127.0.0.1:0", "--http-address=127.0.0.1:0", *self.flags, *flags]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         ports: dict[str, int] = {}
         if self.process.stderr is None:
@@ -60,18 +64,10 @@ class Nsqd:
             if not self._written.wait_for(lambda: any(text in line for line in self.log), timeout=10):
                 raise AssertionError(f"no line with {text!r}")
 
-    def client(self) -> Client:
-        return Client(self.tcp)
-
-    def stats(self, query: str = "") -> dict[str, Any]:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/stats?format=json{query}", timeout=10) as answer:
+    def get(self, target: str) -> dict[str, Any]:
+        """What is answered, a JSON object."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{target}", timeout=10) as answer:
             found = json.load(answer)
-        if not isinstance(found, dict):
-            raise TypeError("no object")
-        return found
-
-    def channel(self, topic: str, channel: str) -> dict[str, Any]:
-        found = self.stats(f"&topic={topic}&channel={channel}")["topics"][0]["channels"][0]
         if not isinstance(found, dict):
             raise TypeError("no object")
         return found
@@ -105,3 +101,35 @@ class Nsqd:
         bad = [line for line in self.log if "Traceback" in line or "Exception" in line]
         if bad:
             raise AssertionError("".join(self.log[-50:]))
+
+
+class Nsqd(Daemon):
+    module = "penstock.nsqd.main"
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        self.folder = folder
+        super().__init__(f"--data-path={folder}", *flags)
+
+    def client(self) -> Client:
+        return Client(self.tcp)
+
+    def stats(self, query: str = "") -> dict[str, Any]:
+        return self.get(f"/stats?format=json{query}")
+
+    def channel(self, topic: str, channel: str) -> dict[str, Any]:
+        found = self.stats(f"&topic={topic}&channel={channel}")["topics"][0]["channels"][0]
+        if not isinstance(found, dict):
+            raise TypeError("no object")
+        return found
+
+
+class Nsqlookupd(Daemon):
+    module = "penstock.nsqlookupd.main"
+
+    def start_again(self) -> None:
+        """On the ports that it had."""
+        self.start(f"--tcp-address=127.0.0.1:{self.tcp}", f"--http-address=127.0.0.1:{self.http}")
+
+    def producers(self, topic: str) -> list[int]:
+        """The TCP ports of those that a look-up tells of, sorted."""
+        return sorted(each["tcp_port"] for each in self.get(f"/lookup?topic={topic}")["producers"])

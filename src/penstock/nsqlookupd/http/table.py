@@ -1,0 +1,50 @@
+"""Which of nsqlookupd's handlers answers what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.daemon.debug import Debug
+from penstock.daemon.http_log import HttpLog
+from penstock.http import Routes, Server
+from penstock.nsqlookupd.http.about import About
+from penstock.nsqlookupd.http.changes import Changes
+from penstock.nsqlookupd.http.lookups import Lookups
+from penstock.nsqlookupd.http.metrics import Metrics
+
+if TYPE_CHECKING:
+    from penstock.nsqlookupd.service import Service
+
+
+def http_server(service: Service) -> Server:
+    log = HttpLog(service.logger)
+    server = Server(routes(service).find, on_error=log.failed)
+    log.follow(server)
+    return server
+
+
+def routes(service: Service) -> Routes:
+    table = Routes()
+    about, lookups, changes = About(service), Lookups(service), Changes(service)
+    for path, look in (
+        ("/ping", about.ping),
+        ("/info", about.info),
+        ("/debug", about.debug),
+        ("/lookup", lookups.lookup),
+        ("/topics", lookups.topics),
+        ("/channels", lookups.channels),
+        ("/nodes", lookups.nodes),
+        ("/metrics", Metrics(service).metrics),
+    ):
+        table.add("GET", path, look)
+    for path, change in (
+        ("/topic/create", changes.create_topic),
+        ("/topic/delete", changes.delete_topic),
+        ("/topic/tombstone", changes.tombstone),
+        ("/channel/create", changes.create_channel),
+        ("/channel/delete", changes.delete_channel),
+    ):
+        table.add("POST", path, change)
+    if service.options.debug_http:
+        Debug().add_to(table)
+    return table

@@ -1,0 +1,65 @@
+"""The program `nsqlookupd`: listening, stopping."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import TYPE_CHECKING, Final
+
+from penstock import NSQ_VERSION
+from penstock.daemon.listening import accept, bind, port_of, remove_socket, shown
+from penstock.daemon.program import run, stop_signal
+from penstock.nsqlookupd.options import NSQLOOKUPD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from penstock.daemon.logging import Logger
+    from penstock.nsqlookupd.options import Options
+
+GRACE: Final = 2.0  # seconds for answers to be taken
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return run(NSQLOOKUPD, serve, argv)
+
+
+async def serve(options: Options, logger: Logger) -> None:
+    """Serve until a signal asks to stop; handlers come first, then whatever can be seen from outside."""
+    stopping = stop_signal()
+    from penstock.http.answers import encoded
+    from penstock.nsqlookupd.connection import Connection
+    from penstock.nsqlookupd.http import http_server
+    from penstock.nsqlookupd.service import Service, steady_clock
+    from penstock.options.load import version_line
+
+    logger.info("%s", version_line("nsqlookupd"))
+    service = Service(options, logger, steady_clock())
+    tcp_socket, http_socket = bind(options.tcp_address), bind(options.http_address)
+    service.about = encoded(
+        {
+            "broadcast_address": options.broadcast_address,
+            "hostname": socket.gethostname(),
+            "http_port": port_of(http_socket),
+            "tcp_port": port_of(tcp_socket),
+            "version": NSQ_VERSION,
+        }
+    )
+    tcp = await accept(tcp_socket, lambda: Connection(service))
+    logger.info("TCP: listening on %s", shown(tcp_socket))
+    http = http_server(service)
+    await http.listen(http_socket)
+    logger.info("HTTP: listening on %s", shown(http_socket))
+    await stopping.wait()
+    logger.info("NSQ: stopping")
+    tcp.close()
+    service.waiting.stop()
+    await http.stop(GRACE)
+    service.stop()
+    for address in (options.tcp_address, options.http_address):
+        remove_socket(address)
+    logger.info("NSQ: bye")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
