@@ -168,6 +168,14 @@ class LineTooLong(PenstockError):
     """A client sends a line without an end: it is dropped and told nothing."""
 
 
+class BadStream(PenstockError):
+    """What came over a connection is not the TLS, snappy or deflate that it was agreed to be, or was refused by it."""
+
+
+class AuthServerError(PenstockError):
+    """Nobody could say what a client may do, or it may do nothing: for the log, since a stranger is not told why."""
+
+
 class HttpError(PenstockError):
     """What a request is answered instead of what it asked for: a status, and NSQ's word for why."""
 
