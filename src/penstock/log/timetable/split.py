@@ -133,7 +133,8 @@ class Split:
         self._view.close()
         self.spent, spent = [], self.spent
         for fd in spent:
-            self._view.disk.files.close(fd)
+            with contextlib.suppress(OSError):  # the descriptor is gone
+                self._view.disk.files.close(fd)
         left = []
         for child in self._children.values():
             for segment in child.chain.segments or [child.chain.segment(0)]:

@@ -110,6 +110,24 @@ def test_any_call_and_those_after_it_may_fail(name: str, times: int) -> None:
             check(world, restart=restart)
 
 
+def test_a_split_that_can_neither_end_nor_be_undone_leaves_nothing_to_come_twice() -> None:
+    # given a bucket that is about to be split, and a disk that removes nothing and closes files with an error
+    files, world = new_world()
+    for number in range(8):
+        world.put(HOUR + number * SECOND, count=4, size=50)
+    world.sync()
+    world.now = world.timetable.next_look or 0
+    fault = files.fail(errno.EIO, on=("unlink", "close"), times=None)
+    work = world.timetable.prepare(world.now)
+    assert work is not None
+    work()
+    assert work.error is not None
+    assert fault.met
+    files.heal()
+    # then another try takes away what that one made, and all comes once
+    check(world, restart=False)
+
+
 @pytest.mark.parametrize("on", ["write", "flush", "open", "unlink", "read", "flush_directory"])
 def test_a_disk_that_fails_for_long_delays_and_loses_nothing(on: str) -> None:
     # given messages, some moved
