@@ -137,3 +137,6 @@ class Oracle:
         assert len(channel.consumers) == len(expected.clients)
         assert channel.timeout_count == expected.timeouts
         assert channel.requeue_count == expected.requeues
+        for consumer in channel.consumers:
+            asks = consumer.waits or consumer.sink.unsent or channel._room(consumer) <= 0
+            assert asks, f"a consumer of {channel.name} has room, and is forgotten"

@@ -157,7 +157,11 @@ class Channel:
 
     def tick(self, now: int) -> None:
         """What ran out is ready again, and delays that are over end."""
-        self.timeout_count += self.unfinished.expire(now)
+        if expired := self.unfinished.expire(now):
+            self.timeout_count += expired.total()
+            for consumer in self.consumers:
+                if consumer.holder in expired:
+                    self.wake(consumer)  # it has room again
         self.unfinished.end_delays(now)
         self.alarm = NEVER
         if (next_ := self.unfinished.next_time()) is not None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections import deque
+from collections import Counter, deque
 from typing import Final, NamedTuple
 
 from penstock.broker.slots import DELAYED, IN_FLIGHT, READY, Slots
@@ -35,6 +35,7 @@ class Run(NamedTuple):
     first: int
     size: int
     offsets: array[int] | None
+    holder: int
 
 
 class Unfinished:
@@ -48,7 +49,9 @@ class Unfinished:
         self._ready: list[array[int]] = []  # offsets in the order in which they became ready
         self._ready_at = 0  # how many of the first array are taken
         self._deadlines: dict[int, deque[Run]] = {}  # by message timeout: each in order
-        self._odd: list[tuple[int, int]] = []  # (until, offset) that stand in no such order: touched up to the maximum
+        self._odd: list[
+            tuple[int, int, int]
+        ] = []  # (until, offset, holder) in no such order: touched up to the maximum
         self._delays: dict[int, array[int]] = {}  # end of a delay, in grains -> offsets
         self._buckets: list[int] = []  # the same ends, a heap
         self._tidy_at = _TIDY
@@ -71,7 +74,7 @@ class Unfinished:
         if self.slots is _NO_SLOTS:
             self.slots = Slots()
         self.slots.take(first, count, holder, now, now + timeout)
-        self._watch(timeout, Run(now + timeout, first, count, None))
+        self._watch(timeout, Run(now + timeout, first, count, None, holder))
 
     def next_ready(self, limit: int) -> array[int]:
         """The next ready messages, at most so many; they stay where they are until `take_again`."""
@@ -84,7 +87,7 @@ class Unfinished:
         """The first of the ready messages, which are these, go to a holder; how often each was tried, 0: not ready."""
         self._ready_at += len(offsets)
         tried = self.slots.take_again(offsets, holder, now, now + timeout)
-        self._watch(timeout, Run(now + timeout, 0, len(offsets), offsets))
+        self._watch(timeout, Run(now + timeout, 0, len(offsets), offsets, holder))
         return tried
 
     def _watch(self, timeout: int, run: Run) -> None:
@@ -126,9 +129,9 @@ class Unfinished:
         if until < 0:
             return False
         if until == now + timeout:
-            self._watch(timeout, Run(until, offset, 1, None))
+            self._watch(timeout, Run(until, offset, 1, None, holder))
         else:
-            heapq.heappush(self._odd, (until, offset))
+            heapq.heappush(self._odd, (until, offset, holder))
         return True
 
     def take_back(self, first: int, count: int, holder: int) -> None:
@@ -144,24 +147,25 @@ class Unfinished:
 
     # --- time
 
-    def expire(self, now: int) -> int:
-        """In flight -> ready for all whose time ran out; how many."""
-        expired = 0
+    def expire(self, now: int) -> Counter[int]:
+        """In flight -> ready for all whose time ran out; how many of each holder."""
+        expired: Counter[int] = Counter()
         for queue in self._deadlines.values():
             while queue and queue[0].until <= now:
-                expired += self._wake(queue.popleft())
+                self._wake(queue.popleft(), expired)
         while self._odd and self._odd[0][0] <= now:
-            until, offset = heapq.heappop(self._odd)
-            expired += self._wake(Run(until, offset, 1, None))
+            until, offset, holder = heapq.heappop(self._odd)
+            self._wake(Run(until, offset, 1, None, holder), expired)
         return expired
 
-    def _wake(self, run: Run) -> int:
+    def _wake(self, run: Run, expired: Counter[int]) -> None:
         if run.offsets is None:
             woken = self.slots.wake(run.first, run.size, IN_FLIGHT, run.until)
         else:
             woken = self.slots.wake_these(run.offsets[run.first :], IN_FLIGHT, run.until)
-        self._push(woken)
-        return len(woken)
+        if woken:
+            self._push(woken)
+            expired[run.holder] += len(woken)
 
     def end_delays(self, now: int) -> int:
         """Delayed -> ready for all whose delay is over; how many."""
@@ -194,7 +198,7 @@ class Unfinished:
             run = queue[0]
             gone = self._gone(run)
             if gone:
-                queue[0] = run = Run(run.until, run.first + gone, run.size - gone, run.offsets)
+                queue[0] = run = run._replace(first=run.first + gone, size=run.size - gone)
             if run.size:
                 return
             queue.popleft()

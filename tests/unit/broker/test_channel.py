@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 from penstock.broker.consumer import UNSENT
 from tests.unit.broker.world import Given, S, World, hand
 
@@ -29,6 +31,23 @@ def test_a_message_not_finished_in_time_is_delivered_again() -> None:
     assert channel.why_not(0) == "client does not own message"
     assert world.finish(channel, second, 0) is None
     assert channel.why_not(0) == "ID not in flight"
+
+
+@pytest.mark.parametrize("touched", [False, True])
+def test_a_consumer_that_lets_messages_time_out_is_given_the_next_without_asking(touched: bool) -> None:
+    # given the only consumer, which has all that it asked for and says nothing more
+    world = World()
+    channel = world.channel()
+    consumer = world.consumer(channel, 1)
+    world.publish(b"m1", b"m2")
+    if touched:  # as often as is allowed
+        world.pass_time(59 * S)
+        channel.touch(consumer, 0, world.now, 60 * S)
+    # when its message's time runs out
+    world.pass_time(60 * S)
+    # then it has room again, and gets another
+    assert len(hand(consumer).given) == 2
+    assert channel.unfinished.in_flight == 1
 
 
 def test_nobody_has_more_in_flight_than_it_asked_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from array import array
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -35,11 +36,12 @@ class Model:
         else:
             self.messages[offset] = ["ready", attempts, 0, 0, 0]
 
-    def pass_time(self, place: str, now: int) -> int:
+    def pass_time(self, place: str, now: int) -> Counter[int]:
         due = [m for m in self.messages.values() if m[0] == place and m[2] <= now]
+        holders = Counter(message[3] for message in due)
         for message in due:
             message[:] = ["ready", message[1], 0, 0, 0]
-        return len(due)
+        return holders
 
     def next_time(self) -> int | None:
         return min((m[2] for m in self.messages.values() if m[0] != "ready"), default=None)
@@ -60,7 +62,7 @@ class History:
             self.now += self.rng.choice([0, 1, GRAIN // 2, GRAIN * 3])
             self.rng.choice([self.take, self.take_again, self.finish, self.requeue, self.touch])()
             assert self.real.expire(self.now) == self.model.pass_time("in flight", self.now)
-            assert self.real.end_delays(self.now) == self.model.pass_time("delayed", self.now)
+            assert self.real.end_delays(self.now) == self.model.pass_time("delayed", self.now).total()
             self.compare()
 
     def compare(self) -> None:
