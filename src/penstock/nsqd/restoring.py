@@ -99,12 +99,13 @@ def _settle(node: Node, log: TopicLog, *, known: bool) -> None:
 def _make_again(node: Node, number: int, state: TopicState, all_: NodeState) -> None:
     """Its log is gone: nothing of it had reached the device, or somebody removed it. Its channels go on."""
     node.logger.error("TOPIC(%s): its log is gone from %s", state.name, node.data_path.path)
-    node.scribe.order(e.TopicDeleted(number))
-    home = node.topic(state.name)
-    for name, channel in state.channels.items():
-        node.pause_channel(node.channel(home, name), all_.channels[channel].paused)
-    if state.paused:
-        node.pause_topic(home, True)
+    with node.scribe.together():  # a crash in between would leave it without its channels
+        node.scribe.order(e.TopicDeleted(number))
+        home = node.topic(state.name)
+        for name, channel in state.channels.items():
+            node.pause_channel(node.channel(home, name), all_.channels[channel].paused)
+        if state.paused:
+            node.pause_topic(home, True)
 
 
 def _merge_metadata(node: Node) -> None:

@@ -5,13 +5,14 @@ Knows the journal and the memories of channels; how a snapshot of the node looks
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from penstock.errors import LogError
 from penstock.nsqd.memory import Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from penstock.broker.channel import Channel
     from penstock.daemon.logging import Logger
@@ -35,11 +36,25 @@ class Scribe:
         self._clock = clock
         self._logger = logger
         self._unsaid: list[Entry] = []  # what the journal did not take
+        self._together: list[Entry] | None = None  # what is ordered as one
 
     def order(self, *entries: Entry) -> None:
         """What users ask for: it stands in the journal when this returns, LogError where it does not."""
+        if self._together is not None:
+            self._together += entries
+            return
         self._say()  # what happened before stands before
         self.journal.append(entries, self._clock.wall)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is ordered meanwhile stands in the journal behind it, all or none."""
+        ordered = self._together = []
+        try:
+            yield
+        finally:
+            self._together = None
+        self.order(*ordered)
 
     def topic_number(self) -> int:
         self.next_topic += 1

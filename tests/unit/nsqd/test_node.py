@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
+from contextlib import suppress
 
 import pytest
 
-from penstock.errors import Refused
+from penstock.errors import PenstockError, Refused
 from penstock.log.files import read_whole, replace
 from tests.kit import FailingFiles, MemoryFiles
 from tests.unit.nsqd.world import PATH, S, Ticket, World
@@ -173,6 +174,29 @@ def test_a_topic_whose_folder_is_gone_is_made_again_with_its_channels() -> None:
     assert world.home("t").log.end == 0
     assert world.channel("t", "c").paused
     assert any("its log is gone" in line for line in world.lines)
+
+
+@pytest.mark.parametrize("calls", range(8))
+def test_a_kill_while_a_topic_is_made_again_costs_none_of_its_channels(calls: int) -> None:
+    # given a topic with two channels whose folder is gone, and a start that is killed at some call
+    files = FailingFiles(MemoryFiles())
+    files.make_directory(PATH)
+    world = World(files)
+    for name in ("one", "two"):
+        world.channel("t", name)
+    world.node.data_path.abandon()
+    folder = world.log("t").directory
+    for name, _ in list(files.list(folder)):
+        files.unlink(f"{folder}/{name}")
+    files.remove_directory(folder)
+    files.fail(errno.EIO, on="write", skip=calls, times=None)
+    with suppress(PenstockError):
+        world.start()
+    world.node.data_path.abandon()
+    # when nsqd starts again, then both are there
+    files.heal()
+    world.start()
+    assert sorted(world.home("t").topic.channels) == ["one", "two"]
 
 
 def test_an_emptied_topic_and_channel_stay_empty() -> None:
