@@ -32,13 +32,15 @@ class Held:
     """Records by offset, below a log's earliest."""
 
     __slots__ = (
-        "_chain", "_changed", "_disk", "_doomed", "_folder", "_next", "_offsets", "_ordinals", "_unsafe", "birth",
+        "_chain", "_changed", "_disk", "_doomed", "_folder", "_folder_unsure", "_next", "_offsets", "_ordinals",
+        "_unsafe", "birth",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, birth: Birth) -> None:
         self.birth = birth
         self._disk = disk
         self._folder = f"{directory}/{FOLDER}"
+        self._folder_unsure = False  # a power cut could still take its name
         self._chain: Chain | None = None
         self._next = 0
         self._ordinals: dict[int, int] = {}  # offset -> ordinal
@@ -67,9 +69,10 @@ class Held:
             ordinal = block.next
         if chain.segments:
             last = chain.segments[-1]
-            self._next = last.end + last.tail_bad  # a file of its own, not the one with the bad end
+            # a file of its own, not the one with the bad end, nor an empty one that is to be removed
+            self._next = max(last.end + last.tail_bad, last.first + 1)
         chain.roll()
-        self._changed = True
+        self._changed = self._folder_unsure = True
 
     def _note(self, offset: int, ordinal: int) -> None:
         if offset not in self._ordinals:
@@ -77,7 +80,7 @@ class Held:
         self._ordinals[offset] = ordinal
 
     def put(self, found: Iterable[Record], time: int) -> None:
-        """Copy records here; they are safe after the next `work`, and once the topic's directory is flushed."""
+        """Copy records here; they are safe after the next `work`."""
         part: list[Record] = []
         size = 0
         for record in found:
@@ -91,7 +94,7 @@ class Held:
 
     def _put_batch(self, found: list[Record], time: int) -> None:
         chain = self._files()
-        self._disk.ensure_directory(self._folder)
+        self._folder_unsure |= self._disk.ensure_directory(self._folder)
         batch = encode(self._next, len(found), time, self._payload(found), chain.seed)
         chain.append(batch, self._next, len(found), time)
         for ordinal, record in enumerate(found, self._next):
@@ -126,6 +129,9 @@ class Held:
         if chain is not None:
             chain.flush(work)
             work.otherwise(self._flush_failed)
+            if self._folder_unsure:
+                work.step(lambda: self._disk.files.flush_directory(self._folder.rpartition("/")[0]))
+                work.then(self._folder_flushed)
         doomed, self._doomed = self._doomed, []
         unlink_steps(work, self._disk, doomed)
         work.otherwise(lambda _error: self._doomed.extend(doomed))
@@ -144,6 +150,9 @@ class Held:
 
     def _flush_failed(self, _error: OSError) -> None:
         self._unsafe = self._changed = True
+
+    def _folder_flushed(self) -> None:
+        self._folder_unsure = False
 
     def _copy(self, offsets: list[int], time: int) -> None:
         self.put((record for offset in sorted(offsets) if (record := self._record(offset))), time)

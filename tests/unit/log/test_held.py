@@ -114,8 +114,25 @@ def test_what_is_held_is_flushed_once_with_its_directory() -> None:
     assert [call.paths[0] for call in files.calls if call.method.startswith("flush")] == [
         f"/topic/held/{0:020d}.log",
         "/topic/held",
+        "/topic",
     ]
     assert held.work(9) is None
+
+
+def test_what_is_held_while_an_empty_file_is_removed_is_not_removed_with_it() -> None:
+    # given the file that a power cut left empty, and a thread that is about to remove it
+    held = new_held()
+    held._disk.files.make_directory("/topic/held")
+    held._disk.files.close(held._disk.files.open(f"/topic/held/{0:020d}.log", create=True))
+    held = again(held)
+    removal = held.work(9)
+    assert removal is not None
+    # when something is held before it does
+    held.put([straggler(1)], 5)
+    removal()
+    work(held)
+    # then it stays
+    assert [record.offset for record in read_all(again(held))] == [1]
 
 
 # --- what is not wanted any more

@@ -463,6 +463,7 @@ def test_what_is_held_and_what_is_gone_is_safe_in_that_order() -> None:
     order = [
         ("flush", f"/held/{0:020d}.log"),
         ("flush_directory", "/held"),
+        ("flush_directory", ""),
         ("flush", "/topic.json.partial"),
         ("flush_directory", ""),
         ("unlink", f"/{0:020d}.log"),
