@@ -110,8 +110,8 @@ class Nsqd(Daemon):
         self.folder = folder
         super().__init__(f"--data-path={folder}", *flags)
 
-    def client(self) -> Client:
-        return Client(self.tcp)
+    def client(self, *, timeout: float = 10.0) -> Client:
+        return Client(self.tcp, timeout=timeout)
 
     def stats(self, query: str = "") -> dict[str, Any]:
         return self.get(f"/stats?format=json{query}")

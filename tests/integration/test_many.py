@@ -117,7 +117,7 @@ def test_many_that_are_due_at_once_come_in_time_and_hold_up_nobody(nsqd: Nsqd, c
     # when their time comes, while one watches them, and others publish and consume
     margins: list[float] = []
     waits: list[float] = []
-    with beside(partial(watch, nsqd.client(), margins), partial(ping_pong, nsqd.client(), waits)):
+    with beside(partial(watch, nsqd.client(timeout=ahead + 20), margins), partial(ping_pong, nsqd.client(), waits)):
         routed = routed_at(nsqd, count, due + 20)
     # then none came early, all were routed soon, and the others did not feel it
     assert margins
