@@ -100,10 +100,15 @@ class Oracle:
         self._ticked, self._errors = self.world.node._ticked, self.world.logger.journal_errors
 
     def all_is_on_the_device(self) -> None:
-        """After a power cut: what is found was found there."""
-        self.sure = Mark(self.world.journal.end, self.model.step, self.model.step)
-        self.said = self.model.step
+        """After a power cut: what is found was found there; not what the start itself wrote down."""
+        step = self.model.step
+        self.said = step
         self._marks.clear()
+        self.sure = Mark(self.world.journal.end, step, step)
+        if self.world.told_anew:
+            self.sure = Mark(0, step - 1, step)
+            for topic in self.model.topics.values():
+                topic.changed = step
 
     # --- counts
 

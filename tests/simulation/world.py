@@ -129,7 +129,9 @@ class World:
         data_path = DataPath(PATH, disk=self.disk, options=self.log_options, boot=f"boot-{self.boot}")
         self.journal = Journal(self.disk, f"{PATH}/{JOURNAL}", floor=2048)
         self.node = Node(self.options, data_path, self.journal, self.clock, self.run, self.rng, self.logger)  # type: ignore[arg-type]
+        found = self.journal.end
         self.node.restore()
+        self.told_anew = self.journal.end > found  # what only a foreign nsqd.dat or a log said
 
     def kill(self) -> None:
         """What was written is there; what was to be done is not done."""

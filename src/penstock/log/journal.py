@@ -82,7 +82,7 @@ class Journal:
         self._unsure = [directory.rpartition("/")[0] or "/", directory]  # whose names a power cut could still take
         disk.ensure_directory(directory)
         self._segments = self._recover() or [self._segment(0)]
-        self.flushed = self._segments[0].first  # entries below this ordinal are on the device
+        self.flushed = 0  # entries below this ordinal are on the device
 
     # --- opening
 

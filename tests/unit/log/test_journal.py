@@ -287,6 +287,26 @@ def test_after_a_start_nothing_counts_as_flushed_until_it_is() -> None:
     assert left.now.doubtful == []
 
 
+def test_after_a_kill_a_file_that_says_it_is_complete_counts_when_that_is_flushed_too() -> None:
+    # given a process that was killed when it had written that, and a power cut that could still take it
+    files = PowerCuts()
+    journal = opened(files)
+    journal.append(topics(1), 1)
+    journal.compact(replayed(journal).slice)
+    while journal.write_slice(2):
+        pass
+    work = journal.flush_work()
+    assert work
+    work()
+    assert journal.flush_work()  # says it, and is not run
+    left = files.now.kill()
+    # then the next one counts nothing before its own flush
+    again = opened(left)
+    assert (again.wants_compaction, again.flushed) == (False, 0)
+    flush(again)
+    assert again.flushed == again.end
+
+
 def test_a_file_whose_flush_failed_is_not_flushed_again() -> None:
     # given a journal with something flushed and something not, and a device that fails once
     cuts = PowerCuts()
