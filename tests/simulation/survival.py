@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.simulation.look import FLIGHT, READY, WAITS, Seen, SeenChannel, SeenTopic
-from tests.simulation.model import Channel, Held, Topic
+from tests.simulation.model import NEVER, Channel, Held, Topic
 
 if TYPE_CHECKING:
     from tests.simulation.model import Model
@@ -73,13 +73,13 @@ class Survival:
         ):
             flushed = before and [offset for offset in before.records if self.bounds.keeps(before, offset)]
             assert not flushed, f"{name} begins anew"
-            return Topic(name, seen.incarnation, seen.base, self.model.step, ALL)
+            return Topic(name, seen.incarnation, seen.base, self.model.step, NEVER)
         if topic is None:
             known = self.model.touching | self.model.attempted
             assert name in known, f"topic {name} comes from nowhere"
-            return Topic(name, seen.incarnation, seen.base, self.model.step, ALL)
+            return Topic(name, seen.incarnation, seen.base, self.model.step, NEVER)
         assert name in self.model.touching or self.model.deleted[name] > self.bounds.sure, f"{name} was deleted"
-        topic.changed = ALL
+        topic.changed = NEVER
         topic.records = {offset: body for offset, body in topic.records.items() if seen.records.get(offset) == body}
         topic.deferred.clear()  # some of it may be gone already
         return topic

@@ -59,7 +59,8 @@ def _restore_topic(
 ) -> None:
     cursors = [all_.channels[each].cursor for each in state.channels.values()]
     log.go_on_behind(max([state.routed, *cursors, *(reader.offset for reader in readers)]))
-    home = node.home(state.name, log, log.end if state.following else min(max(state.routed, log.earliest), log.end))
+    routed = max([state.routed, log.earliest, *cursors])  # a power cut may have taken what said that R moved
+    home = node.home(state.name, log, log.end if state.following else min(routed, log.end))
     home.number = number
     home.stands_since = state.routed_at
     topic = home.topic
