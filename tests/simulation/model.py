@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from penstock.nsqd.home import Clock
 
 LATE = 20 * 10**6  # ns: timeouts and delays are due to within this
+NEVER = 1 << 63  # a step that is behind all that is certain
 ABORTED = 500 * 10**6  # ns: an abort's first delay, twice as long with each attempt
 
 
@@ -56,6 +57,7 @@ class Channel:
     clients: list[object] = field(default_factory=list)
     timeouts: int = 0
     requeues: int = 0
+    begin: int = 0  # where it was made: what R comes to only then is not for it below
 
     @property
     def ephemeral(self) -> bool:
@@ -106,11 +108,27 @@ class Model:
     def made_topic(self, name: str, incarnation: str, base: int) -> None:
         self.topics[name] = Topic(name, incarnation, base, self.step, self.step)
 
-    def made_channel(self, topic: Topic, name: str, since: int) -> None:
+    def made_channel(self, topic: Topic, name: str, since: int, begin: int | None = None) -> None:
+        """At R, or wherever it was asked to begin."""
         assert since <= self.clock.wall
-        topic.changed = self.step
-        topic.channels[name] = Channel(name, since)
+        topic.changed = max(topic.changed, self.step)
+        topic.channels[name] = channel = Channel(name, since, begin=begin or 0)
+        if begin is not None:
+            self._give_from(topic, channel, begin)
         self.route(topic)
+
+    def _give_from(self, topic: Topic, channel: Channel, offset: int) -> None:
+        """All from there on that R has passed, whatever became of it in this channel."""
+        for each, body in topic.records.items():
+            if each >= offset and each not in topic.waiting:
+                self._give(channel, body)
+
+    def _give(self, channel: Channel, body: bytes) -> None:
+        if self.published[body].is_for(channel):
+            channel.pending[body] = Held(changed=self.step)
+            channel.done.pop(body, None)
+        else:
+            channel.others.add(body)
 
     def committed(self, topic: Topic, offset: int, body: bytes, id_: int) -> None:
         """A record is in the log, and may be read."""
@@ -136,10 +154,8 @@ class Model:
         for offset, body in routed.items():
             del topic.waiting[offset]
             for channel in topic.channels.values():
-                if self.published[body].is_for(channel):
-                    channel.pending[body] = Held(changed=self.step)
-                else:
-                    channel.others.add(body)
+                if offset >= channel.begin:
+                    self._give(channel, body)
 
     def answered(self, publish: Publish) -> None:
         """OK: from now on it must not be lost."""
@@ -215,11 +231,11 @@ class Model:
     # --- what administrators asked
 
     def pause_topic(self, topic: Topic, paused: bool) -> None:
-        topic.paused, topic.changed = paused, self.step
+        topic.paused, topic.changed = paused, max(topic.changed, self.step)
         self.route(topic)
 
     def pause_channel(self, topic: Topic, channel: Channel, paused: bool) -> None:
-        channel.paused, topic.changed = paused, self.step
+        channel.paused, topic.changed = paused, max(topic.changed, self.step)
 
     def empty_topic(self, topic: Topic) -> None:
         for offset, body in list(topic.waiting.items()):
@@ -227,17 +243,26 @@ class Model:
                 del topic.waiting[offset]
                 del topic.records[offset]
                 del self.offsets[body]
-        topic.changed = self.step
+        topic.changed = max(topic.changed, self.step)
 
     def empty_channel(self, topic: Topic, channel: Channel) -> None:
         channel.pending.clear()
         channel.others.clear()
         channel.since = self.clock.wall
-        topic.changed = self.step
+        topic.changed = max(topic.changed, self.step)
+
+    def rewind(self, topic: Topic, channel: Channel, offset: int, since: int) -> None:
+        """Back, also what was deferred before it was made is for it."""
+        assert since in (0, channel.since)
+        channel.pending.clear()
+        channel.others.clear()
+        channel.since = since
+        self._give_from(topic, channel, offset)
+        topic.changed = max(topic.changed, self.step)
 
     def delete_channel(self, topic: Topic, name: str) -> None:
         del topic.channels[name]
-        topic.changed = self.step
+        topic.changed = max(topic.changed, self.step)
 
     def delete_topic(self, name: str) -> None:
         topic = self.topics.pop(name)
@@ -245,6 +270,11 @@ class Model:
         self.forgotten[topic.incarnation] = topic
         for body in topic.records.values():
             del self.offsets[body]
+
+    def unsure(self) -> None:
+        """What was asked of the topics of this step failed: the next life may know of it or not."""
+        for name in self.touching & self.topics.keys():
+            self.topics[name].changed = NEVER
 
     def may_fail(self, error: bytes) -> None:
         assert self.troubled, f"nothing was wrong with the disk: {error!r}"

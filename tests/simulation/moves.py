@@ -217,6 +217,26 @@ class Simulation:
             home, name = found[0], self.rng.choice(self.scene.channels)
             self._ask(lambda: self.world.node.channel(home, name))
 
+    def make_channel_from(self) -> None:
+        """At what is retained, at the end, or between."""
+        if found := self._home():
+            home, topic = found
+            name, begin = self.rng.choice(self.scene.channels), self._place(home)
+            if name not in home.topic.channels and self._ask(lambda: self.world.node.channel(home, name, begin)):
+                self.model.made_channel(topic, name, home.topic.channels[name].since, begin)
+
+    def rewind(self) -> None:
+        if found := self._where():
+            home, topic, node_channel, channel = found
+            cursor = self._place(home)
+            if self._ask(lambda: self.world.node.rewind(node_channel, cursor)):
+                self.model.rewind(topic, channel, cursor, node_channel.since)
+
+    def _place(self, home: Home) -> int:
+        latest = home.topic.latest
+        earliest = min(home.log.kept_from, latest)
+        return self.rng.choice((earliest, latest, self.rng.randint(earliest, latest)))
+
     def delete_channel(self) -> None:
         if found := self._where():
             home, topic, _, channel = found
@@ -230,11 +250,12 @@ class Simulation:
                 self.model.delete_topic(topic.name)
 
     def _ask(self, what: Callable[[], object]) -> bool:
-        """Whether it was done; a disk that fails may be why not."""
+        """Whether it was done; where a disk that fails is why not, it may stand in the journal all the same."""
         try:
             what()
         except LogError as error:
             self.model.may_fail(str(error).encode())
+            self.model.unsure()
             return False
         return True
 

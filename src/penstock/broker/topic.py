@@ -6,7 +6,7 @@
                                     R          committed end
 
 R follows the committed end while the topic has a channel and is not paused; else it stands. A channel that is made
-begins at R.
+begins at R, and one that is rewound goes on from anywhere below.
 """
 
 from __future__ import annotations
@@ -149,16 +149,31 @@ class Topic:
     # --- what users ask for
 
     @property
+    def latest(self) -> int:
+        """How far a channel may skip: R, or where R goes as soon as there is a channel."""
+        return self.routed if self.paused or self._held_back else max(self.routed, self.committed)
+
+    @property
     def waiting(self) -> tuple[int, int]:
         """What no channel was given yet; after a start R may stand above what is flushed, and never goes back."""
         return self.routed, max(self.routed, self.committed)
 
-    def add_channel(self, name: str, since: int) -> Channel:
-        """A new channel, at R."""
+    def add_channel(self, name: str, since: int, cursor: int | None = None) -> Channel:
+        """A new channel, at R, or wherever else it is to begin."""
         channel = Channel(name, self.routed, since, self._surroundings)
         channel.started = self.routed_count
+        if cursor is not None:
+            channel.started += self.count(self.routed, cursor) - self.count(cursor, self.routed)
+            channel.cursor = cursor
         self.channels[name] = channel
         return channel
+
+    def rewind(self, channel: Channel, cursor: int) -> None:
+        """The channel goes on from there, and what it is given once more counts once more."""
+        channel.started -= self.count(cursor, channel.cursor)
+        channel.rewind(cursor)
+        if channel.ephemeral and (oldest := self._last(self.bound)) > cursor:
+            self._drop_to(channel, oldest)
 
     def remove_channel(self, name: str) -> Channel:
         """What it had is forgotten; its consumers are the caller's to send away."""

@@ -135,21 +135,22 @@ class Node:
             latency_window=self.options.latency_window,
         )
 
-    def channel(self, home: Home, name: str) -> Channel:
-        """The channel, made if it is not there; R follows from then on."""
+    def channel(self, home: Home, name: str, cursor: int | None = None) -> Channel:
+        """The channel, made if it is not there, at R or at `cursor`; R follows from then on."""
         channel = home.topic.channels.get(name)
         if channel is not None:
             return channel
         if name in home.topic.readers:
             raise NameTaken(f"{home.topic.name}:{name} is a reader")
         durable = home.number >= 0 and not name.endswith("#ephemeral")
-        since = self.clock.wall if home.topic.follows else home.stands_since
+        since = self._since(home, cursor)
         entries: list[e.Entry] = []
         if durable:
             number = self.scribe.channel_number()
-            entries.append(e.ChannelCreated(number, home.number, name, home.topic.routed, since))
+            begin = home.topic.routed if cursor is None else cursor
+            entries.append(e.ChannelCreated(number, home.number, name, begin, since))
         self._order_routed(home, *entries, follows=not home.topic.paused)
-        channel = home.topic.add_channel(name, since)
+        channel = home.topic.add_channel(name, since, cursor)
         self.home_of[channel] = home
         if durable:
             self.scribe.watch(channel, number)
@@ -158,6 +159,12 @@ class Node:
         self.wake(home)
         home.topic.route(self.clock.now)
         return channel
+
+    def _since(self, home: Home, cursor: int | None) -> int:
+        """Which deferred messages are for a new channel: those published since; all, where it begins in the past."""
+        if cursor is not None:
+            return 0 if cursor < home.topic.latest else self.clock.wall
+        return self.clock.wall if home.topic.follows else home.stands_since
 
     def _order_routed(self, home: Home, *entries: e.Entry, follows: bool) -> None:
         """The entries, and whether R goes on behind them; an ephemeral topic is not written down."""
@@ -246,6 +253,20 @@ class Node:
         channel.empty(self.clock.wall)
         if memory is not None:
             memory.forget()
+        self.pump(channel)
+
+    def rewind(self, channel: Channel, cursor: int) -> None:
+        """It goes on from there; of what is unfinished nothing is known any more. Back, also what was deferred."""
+        home = self.home_of[channel]
+        since = 0 if cursor < channel.cursor else channel.since
+        if memory := self.memories.get(channel):
+            again = e.ChannelCreated(memory.number, home.number, channel.name, cursor, since)
+            self.scribe.order(again, e.Rewound(memory.number, cursor))
+        home.topic.rewind(channel, cursor)
+        channel.since = since
+        if memory is not None:
+            memory.forget()
+        self.logger.info("TOPIC(%s): channel(%s) is rewound to %d", home.topic.name, channel.name, cursor)
         self.pump(channel)
 
     def left(self, home: Home, channel: Channel) -> None:

@@ -85,7 +85,7 @@ class Snapshot:
 
     def _pages(self, number: int, first: int) -> tuple[list[e.Entry], Any]:
         channel, memory = self._memories[number]
-        if self._node.memories.get(channel) is not memory:
+        if self._node.memories.get(channel) is not memory or channel.cursor < first:  # gone, or rewound meanwhile
             return [], self._after(number + 1)
         entries: list[e.Entry] = []
         next_ = self._page(entries, channel, memory, first)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from penstock.log.chain import Hole
 from tests.unit.broker.world import World, hand
 
 
@@ -127,3 +130,95 @@ def test_a_topic_held_back_routes_nothing_until_it_is_let_go() -> None:
     world.topic.route(world.now)
     for each in (channel, other):
         assert hand(world.consumer(each, 5)).bodies == [b"1"]
+
+
+# --- going back
+
+
+def test_a_rewound_channel_gets_again_what_it_had_and_counts_it_again() -> None:
+    # given a channel that has finished one message and has another in flight
+    world = World()
+    channel = world.channel()
+    world.publish(b"1", b"2", b"3")
+    consumer = world.consumer(channel, 2)
+    world.finish(channel, consumer, 0)
+    channel.ready(consumer, 0)
+    # when it is rewound
+    world.topic.rewind(channel, 0)
+    # then all of it waits, nothing is in flight, and what its consumer says of what it had is refused
+    assert (world.topic.depth_of(channel), channel.unfinished.in_flight, len(channel.unfinished)) == (3, 0, 0)
+    assert world.finish(channel, consumer, 1) == [0]
+    # and its consumer, still connected, gets it as it came the first time
+    hand(consumer).given.clear()
+    channel.ready(consumer, 9)
+    channel.pump(world.now)
+    assert [(each.body, each.attempts) for each in hand(consumer).given] == [(b"1", 1), (b"2", 1), (b"3", 1)]
+    assert world.topic.count_of(channel) == 6
+
+
+def test_a_channel_that_skips_counts_what_came_and_not_what_it_was_given() -> None:
+    world = World()
+    channel = world.channel()
+    world.publish(b"1", b"2", b"3")
+    world.topic.rewind(channel, 2)
+    assert hand(world.consumer(channel, 9)).bodies == [b"3"]
+    assert world.topic.count_of(channel) == 3
+
+
+def test_holes_stay_holes_for_who_goes_back() -> None:
+    world = World()
+    world.publish(b"1")
+    channel = world.channel()
+    world.topic.paused = True
+    world.publish(b"2")
+    world.log.add_hole(Hole(*world.topic.empty(), "emptied"))
+    world.topic.paused = False
+    world.publish(b"3")
+    world.topic.rewind(channel, 0)
+    assert world.topic.depth_of(channel) == 2
+    assert hand(world.consumer(channel, 9)).bodies == [b"1", b"3"]
+
+
+@pytest.mark.parametrize(
+    ("cursor", "bodies", "count"),
+    [
+        pytest.param(None, [b"1", b"2", b"3"], 3, id="at-r"),
+        pytest.param(1, [b"2", b"3"], 2, id="between-r-and-the-end"),
+        pytest.param(3, [], 0, id="at-the-end"),
+    ],
+)
+def test_a_first_channel_may_begin_anywhere_in_what_waits(cursor: int | None, bodies: list[bytes], count: int) -> None:
+    world = World()
+    world.publish(b"1", b"2", b"3")
+    channel = world.topic.add_channel("c", 0, cursor)
+    world.topic.route(world.now)
+    assert world.topic.count_of(channel) == world.topic.depth_of(channel) == count
+    assert hand(world.consumer(channel, 9)).bodies == bodies
+
+
+def test_a_channel_may_begin_below_r() -> None:
+    world = World()
+    world.channel("first")
+    world.publish(b"1", b"2")
+    channel = world.topic.add_channel("all", 0, 0)
+    world.topic.route(world.now)
+    assert (world.topic.count_of(channel), world.topic.low_water) == (2, 0)
+    assert hand(world.consumer(channel, 9)).bodies == [b"1", b"2"]
+
+
+def test_the_latest_is_where_r_goes_and_where_it_stands_while_it_does_not() -> None:
+    world = World()
+    world.publish(b"1")
+    assert world.topic.latest == 1
+    world.topic.paused = True
+    assert world.topic.latest == 0
+
+
+def test_an_ephemeral_channel_goes_back_no_further_than_its_bound() -> None:
+    world = World(bound=2)
+    channel = world.channel("c#ephemeral")
+    for _ in range(3):
+        world.publish(b"x")
+    world.topic.paused = True
+    world.topic.rewind(channel, 0)
+    assert (channel.cursor, world.topic.depth_of(channel)) == (1, 2)

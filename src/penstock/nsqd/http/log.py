@@ -10,13 +10,13 @@ device has to give is read by a thread first.
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.errors import HttpError, NotRetained
+from penstock.errors import NotRetained
 from penstock.http import Request, Response, json
 from penstock.log.memory_log import MemoryLog
 from penstock.nsqd.http.arguments import existing_topic, number, number_if_any, of_another_life, reader_name
+from penstock.nsqd.http.blocks import BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from penstock.log.segment import Block
     from penstock.log.topic_log import TopicLog
     from penstock.nsqd.home import Home
+    from penstock.nsqd.http.blocks import Blocks
     from penstock.nsqd.service import Service
 
 USUAL: Final = 1 << 20  # bytes of an answer where nobody says how many
 SMALL: Final = 64 << 10  # bytes that are rather copied than streamed
-BLOCK: Final = 256 << 10  # about how much of an answer is in memory
-AHEAD: Final = 1 << 20  # bytes that a thread reads at a time
 
 
 class Log:
     """Handlers."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, blocks: Blocks) -> None:
         self._service = service
         self._node = service.node
+        self._blocks = blocks
 
     # --- what there is
 
@@ -74,10 +74,7 @@ class Log:
 
     async def at(self, request: Request) -> Response:
         home = existing_topic(request, self._node, check=True)
-        time, log = number(request, "timestamp"), home.log
-        if not isinstance(log, MemoryLog):
-            await self._block(home, max(log.earliest, log.near(time)), BLOCK)  # so that it is in memory
-        return json({"offset": max(log.kept_from, log.at_time(time))})
+        return json({"offset": await self._blocks.at_time(home, number(request, "timestamp"))})
 
     # --- what stands in it
 
@@ -99,12 +96,12 @@ class Log:
         """Whole batches from the one that holds `offset`: about `size` bytes, those that begin below `until`."""
         log = home.log
         end = log.committed if until is None else min(until, log.committed)
-        block = await self._block(home, offset, BLOCK if size is None else min(size, BLOCK))
+        block = await self._blocks.read(home, offset, BLOCK if size is None else min(size, BLOCK))
         if block is None or block.first >= end:  # at the end, or in a hole that reaches there
             return self._answer(home, b"", max(offset, end), max(offset, end))
         stop = end if size is None else min(end, log.reach(block.next, max(0, size - len(block.data))))
         if stop > block.next:
-            if stop == until and (last := await self._block(home, until - 1, 1)) and last.first < until:
+            if stop == until and (last := await self._blocks.read(home, until - 1, 1)) and last.first < until:
                 stop = last.next
             return self._answer(home, self._stream(home, block, stop), block.first, stop)
         block = block.until(end) if end < block.next else block
@@ -128,34 +125,7 @@ class Log:
             yield block.data if block.next <= stop else block.until(stop).data
             if block.next >= stop:
                 return
-            block = await self._block(home, block.next, BLOCK)
-
-    # --- blocks
-
-    async def _block(self, home: Home, offset: int, size: int) -> Block | None:
-        log = home.log
-        self._must_have(home, offset)
-        if isinstance(log, MemoryLog):
-            return log.read(offset)
-        try:
-            return log.read(offset, size, now=True)
-        except BlockingIOError:
-            await self._warm(log, offset)
-        self._must_have(home, offset)
-        return log.read(offset, size)
-
-    def _must_have(self, home: Home, offset: int) -> None:
-        """Between two blocks anything may have happened."""
-        if self._node.homes.get(home.topic.name) is not home:
-            raise HttpError(404, "TOPIC_NOT_FOUND")
-        if offset < home.log.earliest:
-            raise NotRetained(f"{home.topic.name}: {offset} is not kept any more", home.log.earliest)
-
-    async def _warm(self, log: TopicLog, offset: int) -> None:
-        """A thread has the device's bytes put into memory."""
-        there = asyncio.Event()
-        self._service.run(log.warm(offset, AHEAD), there.set)
-        await there.wait()
+            block = await self._blocks.read(home, block.next, BLOCK)
 
 
 def _segments(log: TopicLog | MemoryLog, earliest: int, committed: int) -> list[dict[str, Any]]:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from penstock.daemon.debug import Debug
 from penstock.http import Routes
 from penstock.nsqd.http.about import About
+from penstock.nsqd.http.blocks import Blocks
 from penstock.nsqd.http.config import TOO_BIG, Config
 from penstock.nsqd.http.doing import doing
 from penstock.nsqd.http.log import Log
 from penstock.nsqd.http.metrics import Metrics
 from penstock.nsqd.http.publishing import Publishing
 from penstock.nsqd.http.readers import Readers
+from penstock.nsqd.http.rewinding import Rewinding
 from penstock.nsqd.http.stats import Stats
 from penstock.nsqd.http.topics import Topics
 
@@ -41,7 +43,9 @@ def routes(service: Service, ports: Ports, on_level: Callable[[], None]) -> Rout
     table.add("PUT", "/config/:opt", config.put, max_body=service.options.max_msg_size, too_big=TOO_BIG)
     _publishing(table, service)
     _changes(table, service)
-    _log(table, Log(service))
+    blocks = Blocks(service)
+    _channels(table, service, blocks)
+    _log(table, Log(service, blocks))
     if service.options.debug_http:
         Debug().add_to(table)
     return table
@@ -53,6 +57,14 @@ def _publishing(table: Routes, service: Service) -> None:
         table.add("POST", path, publishing.pub, max_body=options.max_msg_size, too_big="MSG_TOO_BIG", quiet=True)
     for path in ("/mpub", "/mput"):
         table.add("POST", path, publishing.mpub, max_body=options.max_body_size, quiet=True)
+
+
+def _channels(table: Routes, service: Service, blocks: Blocks) -> None:
+    """What NSQ's channels cannot."""
+    rewinding = Rewinding(service, blocks)
+    create = doing(service, Topics(service).create_channel)
+    table.add("POST", "/channel/rewind", rewinding.rewind)
+    table.add("POST", "/channel/create", lambda r: create(r) if r.arg("from") is None else rewinding.create(r))
 
 
 def _log(table: Routes, log: Log) -> None:
@@ -69,7 +81,6 @@ def _changes(table: Routes, service: Service) -> None:
         ("/topic/empty", topics.empty_topic),
         ("/topic/pause", topics.pause_topic),
         ("/topic/unpause", topics.unpause_topic),
-        ("/channel/create", topics.create_channel),
         ("/channel/delete", topics.delete_channel),
         ("/channel/empty", topics.empty_channel),
         ("/channel/pause", topics.pause_channel),
