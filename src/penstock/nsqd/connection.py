@@ -2,6 +2,10 @@
 
 All connections receive into one shared buffer (see `protocol/inbox.py`). What a turn gives a connection to send goes
 out in one piece at the turn's end.
+
+A client that flushes each FIN makes a read of each message, and these would be most of what a delivery costs. So where
+a consumer with plenty to do makes many small reads, it is not read for a moment (`Service.rest`), and its FINs come
+together.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ _CONGESTED: Final = 256 << 10  # unsent bytes at which the loop tells of it, and
 _DEAF: Final = 4 << 20  # unsent bytes at which a client is not read any more: it does not read its answers
 _OWED: Final = 4096  # answers that wait for the device, at which it is not read any more either,
 _PENDING: Final = 4 << 20  # or bytes that were published and are not answered
+_CRUMB: Final = 8 << 10  # a read is small up to here,
+_CRUMBS: Final = 8  # and after so many small ones a busy consumer's FINs are taken together
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -30,6 +36,8 @@ class Connection(asyncio.BufferedProtocol):
         self._service = service
         self._parts: list[bytes] = []
         self._deaf = False
+        self._resting = False
+        self._crumbs = 0  # small reads, one behind the other
         self._clean = False
         self.heard = 0  # when something came last
 
@@ -56,6 +64,9 @@ class Connection(asyncio.BufferedProtocol):
         self.heard = service.clock.now
         session = self.session
         session.received(nbytes)
+        self._crumbs = self._crumbs + 1 if nbytes <= _CRUMB else 0
+        if self._crumbs >= _CRUMBS and session.busy:
+            self._rest()
         if session.ending or self._hears_enough():
             service.outgoing(self)
 
@@ -111,9 +122,19 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._listen()
 
+    def _rest(self) -> None:
+        self._resting = True
+        self._listen()
+        self._service.rest(self)
+
+    def rested(self) -> None:
+        """The moment is over: what came meanwhile is read together."""
+        self._resting = False
+        self._listen()
+
     def _listen(self) -> None:
         """Read from the client as long as it takes its answers and they do not pile up."""
-        deaf = self._hears_enough()
+        deaf = self._resting or self._hears_enough()
         if deaf != self._deaf and not self._transport.is_closing():
             self._deaf = deaf
             (self._transport.pause_reading if deaf else self._transport.resume_reading)()

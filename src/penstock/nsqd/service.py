@@ -69,6 +69,7 @@ class Service:
         self._ending = False
         self._outgoing: dict[Connection, None] = {}
         self._pumping: dict[Channel, None] = {}
+        self._resting: list[Connection] = []
         self._beats: dict[int, OrderedDict[Session, int]] = {}  # by interval: when the next one is due
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0
@@ -109,6 +110,19 @@ class Service:
         """It has something to send at the end of the turn."""
         self._outgoing[connection] = None
         self.begin_turn()
+
+    # --- resting
+
+    def rest(self, connection: Connection) -> None:
+        """It wants to be told in a moment, with all others that do."""
+        if not self._resting:
+            self._loop.call_later(REST, self._rested)
+        self._resting.append(connection)
+
+    def _rested(self) -> None:
+        resting, self._resting = self._resting, []
+        for connection in resting:
+            connection.rested()
 
     # --- slow work
 
@@ -200,4 +214,5 @@ class Service:
         self.node.close()
 
 
+REST: Final = 0.001  # seconds
 CLIENT_TIMEOUT: Final = 60 * 10**9  # NSQ's: a heartbeat comes after half of it

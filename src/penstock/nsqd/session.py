@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from penstock.nsqd.node import Node
     from penstock.nsqd.service import Service
 
+_MANY: Final = 1024  # RDY of a consumer that takes messages by the hundred,
+_BUSY: Final = 8  # and how many in flight it has then, at least
 _PRUNE: Final = 64  # deliveries remembered before those that left are forgotten
 
 
@@ -160,6 +162,14 @@ class Session:
     def owes(self) -> int:
         """Answers that wait for something, or for one that does."""
         return len(self._owed)
+
+    @property
+    def busy(self) -> bool:
+        """A consumer with plenty to do, and room for more: what it says may wait for a millisecond."""
+        consumer, channel = self.consumer, self.channel
+        if consumer is None or channel is None or consumer.ready < _MANY or self.ending:
+            return False
+        return channel.unfinished.slots.in_flight_of(consumer.holder) >= _BUSY
 
     # --- answers
 

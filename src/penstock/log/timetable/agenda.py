@@ -24,6 +24,10 @@ class Agenda:
         self._loads: list[tuple[int, int, Bucket]] = []
         self._splits: list[tuple[int, int, Bucket]] = []
 
+    def __bool__(self) -> bool:
+        """There may be something on it."""
+        return bool(self._loads or self._splits)
+
     def add(self, bucket: Bucket) -> None:
         """Put down what is to be done with it, if anything; again whenever that may have changed."""
         if not bucket.waits:

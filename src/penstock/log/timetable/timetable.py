@@ -195,6 +195,8 @@ class Timetable:
     @property
     def next_look(self) -> int | None:
         """When there is something to do: `prepare`, or `due`. None while there is not."""
+        if not self._near and not self._agenda:
+            return None  # most topics, at each turn
         times = [head for head, _ in self._heads()]
         if found := self._agenda.load():
             time, bucket = found
