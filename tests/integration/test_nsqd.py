@@ -65,6 +65,14 @@ def test_requeue_touch_and_attempts(nsqd: Nsqd) -> None:
         )
 
 
+def test_a_consumer_gets_all_that_it_asked_for_before_it_finishes_any(nsqd: Nsqd) -> None:
+    with nsqd.client() as client:
+        for number in range(8):
+            client.publish("t", b"%d" % number * 500_000)
+        client.subscribe("t", "c", 8)
+        assert [client.message().body[:1] for _ in range(8)] == [b"%d" % number for number in range(8)]
+
+
 def test_every_channel_gets_every_message(nsqd: Nsqd) -> None:
     with nsqd.client() as one, nsqd.client() as other:
         one.subscribe("t", "one", 10)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from penstock.broker.consumer import UNSENT
 from penstock.daemon.listening import shown_peer
 from penstock.nsqd.session import Session
 
@@ -95,10 +96,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         """The client reads again."""
+        self.session.unsent = self._transport.get_write_buffer_size()
+        self._listen()
+        self._ask_for_more()
+
+    def _ask_for_more(self) -> None:
+        """Its channel may have stopped giving because so much was unsent."""
         self._service.begin_turn()
         session = self.session
-        session.unsent = self._transport.get_write_buffer_size()
-        self._listen()
         if session.channel is not None and session.consumer is not None:
             session.channel.wake(session.consumer)
             self._service.pump(session.channel)
@@ -114,8 +119,11 @@ class Connection(asyncio.BufferedProtocol):
         parts, self._parts = self._parts, []
         transport, session = self._transport, self.session
         if parts and not transport.is_closing():
+            full = session.unsent >= UNSENT
             transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
             session.unsent = transport.get_write_buffer_size()
+            if full and session.unsent < UNSENT:  # the loop tells of this only where it was congested
+                self._ask_for_more()
         if session.ended:
             self._clean = True
             transport.close()

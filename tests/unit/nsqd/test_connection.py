@@ -102,6 +102,21 @@ def consumer(counter: Counter, ready: int, messages: int) -> Socket:
     return client
 
 
+def test_a_consumer_gets_all_that_it_asked_for_however_many_bytes_one_turn_gives() -> None:
+    # given messages of 3 MB in all
+    counter = Counter()
+    producer, client = Socket(counter), Socket(counter)
+    for _ in range(60):
+        for at in range(0, len(message := pub("t", bytes(50_000))), 16_000):
+            producer.say(message[at : at + 16_000])
+    # when a client asks for all of them, and its socket takes what it is given at once
+    client.say(b"SUB t c\nRDY 60\n")
+    for _ in range(5):
+        counter.turn()
+    # then it has them, though it finished none
+    assert len(client.ids()) == 60
+
+
 def test_a_busy_consumer_that_finishes_one_by_one_is_not_read_for_a_moment() -> None:
     # given a consumer that asks for many messages at a time and has a hundred
     counter = Counter()
