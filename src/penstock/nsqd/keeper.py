@@ -114,11 +114,12 @@ class Keeper:
         return stop
 
     def _forget_finished(self, home: Home, log: TopicLog) -> None:
-        """What was copied aside and is finished now."""
+        """What was copied aside and is finished now; what is about to be deleted is wanted there already."""
         if len(log.held):
+            stop = max(log.chain.first(log.end), log.deleting_below)
             channels = [channel for channel in home.topic.channels.values() if not channel.ephemeral]
             log.held.keep(
                 offset
                 for channel in channels
-                for offset, *_ in channel.unfinished.slots.messages(0, log.chain.first(log.end))
+                for offset, *_ in channel.unfinished.slots.messages(0, stop)
             )

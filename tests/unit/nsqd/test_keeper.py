@@ -123,6 +123,22 @@ def test_stragglers_live_through_a_kill() -> None:
     assert world.bodies("t", [5]) == [b"   5" + BODY[4:]]
 
 
+def test_a_straggler_is_held_however_long_the_device_takes_to_delete() -> None:
+    # given a message that is not finished, and threads that come to nothing for some rounds
+    world = world_with(100)
+    channel, consumer, hand = world.consume("t", "c")
+    world.finish("t", channel, consumer, [offset for offset in hand.offsets if offset != 5])
+    for _ in range(4):
+        world.clock.now += 2 * S
+        world.clock.wall += 2 * S
+        world.node.tick()
+    assert world.log("t").earliest == 0
+    # when they do what they were given, then its segment goes and it does not
+    world.work()
+    assert world.log("t").earliest > 5
+    assert world.bodies("t", [5]) == [b"   5" + BODY[4:]]
+
+
 def test_a_full_disk_takes_what_is_consumed_and_then_heals() -> None:
     # given a topic that retains what was consumed, and a disk that is full
     files = MemoryFiles()
