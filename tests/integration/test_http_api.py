@@ -375,11 +375,63 @@ def test_what_was_asked_for_outlives_a_kill(tmp_path: Path) -> None:
     nsqd.assert_calm()
 
 
+def test_a_topic_retains_what_it_is_told(tmp_path: Path) -> None:
+    # given a node whose topics retain a GiB for a day
+    nsqd = Nsqd(tmp_path)
+    web = Http(nsqd.http)
+    web.post("/topic/create?topic=t")
+
+    def retained() -> tuple[int, int]:
+        [topic] = nsqd.stats("&topic=t")["topics"]
+        return topic["retention_bytes"], topic["retention_time"]
+
+    day = 24 * 3600 * 10**9
+    assert retained() == (1 << 30, day)
+    # when one is told otherwise, what is not said stays as it was
+    for query, expected in (
+        ("bytes=0", (0, day)),
+        ("time=1h30m", (0, 5400 * 10**9)),
+        ("bytes=default&time=0", (1 << 30, 0)),
+        ("bytes=123&time=default", (123, day)),
+    ):
+        answer = web.post(f"/topic/retain?topic=t&{query}")
+        assert (answer.status, answer.json()) == (200, {"bytes": expected[0], "time": expected[1]})
+        assert retained() == expected
+    web.close()
+    # then that outlives a kill
+    nsqd.kill()
+    nsqd.start()
+    assert retained() == (123, day)
+    assert nsqd.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        pytest.param("", 400, "MISSING_ARG_TOPIC", id="no-topic"),
+        pytest.param("topic=$&bytes=1", 400, "INVALID_TOPIC", id="bad-topic"),
+        pytest.param("topic=nope&bytes=1", 404, "TOPIC_NOT_FOUND", id="unknown-topic"),
+        pytest.param("topic=keeps", 400, "MISSING_ARG_BYTES", id="nothing-said"),
+        pytest.param("topic=keeps&bytes=-1", 400, "INVALID_ARG_BYTES", id="bad-bytes"),
+        pytest.param("topic=keeps&bytes=1g&time=1h", 400, "INVALID_ARG_BYTES", id="bytes-with-a-unit"),
+        pytest.param("topic=keeps&time=1", 400, "INVALID_ARG_TIME", id="time-without-a-unit"),
+        pytest.param("topic=keeps&time=-1h", 400, "INVALID_ARG_TIME", id="time-below-nothing"),
+        pytest.param("topic=keeps%23ephemeral&bytes=1", 409, "IS_EPHEMERAL", id="ephemeral"),
+    ],
+)
+def test_what_no_topic_can_retain_is_refused(web: Http, query: str, status: int, message: str) -> None:
+    web.post("/topic/create?topic=keeps")
+    web.post("/topic/create?topic=keeps%23ephemeral")
+    answer = web.post(f"/topic/retain?{query}")
+    assert (answer.status, answer.message) == (status, message)
+
+
 # --- stats
 
 TOPIC = {
     "topic_name": str, "channels": list, "depth": int, "backend_depth": int, "message_count": int,
     "message_bytes": int, "paused": bool, "e2e_processing_latency": dict,
+    "retention_bytes": int, "retention_time": int,
 }  # fmt: skip
 CHANNEL = {
     "channel_name": str, "depth": int, "backend_depth": int, "in_flight_count": int, "deferred_count": int,

@@ -48,6 +48,8 @@ class SeenTopic:
     waiting: dict[int, bytes]
     deferred: list[bytes]
     channels: dict[str, SeenChannel]
+    readers: dict[str, int]
+    retention: tuple[int, int]
 
 
 def look(node: Node) -> dict[str, SeenTopic]:
@@ -87,6 +89,8 @@ def _topic(home: Home) -> SeenTopic:
         {offset: body for offset, body in there.items() if offset >= topic.routed},
         _deferred(home),
         {name: _channel(channel, there) for name, channel in topic.channels.items()},
+        {reader.name: reader.offset for reader in topic.readers.values()},
+        (home.retention.bytes, home.retention.time),
     )
 
 

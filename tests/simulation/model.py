@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from penstock.log.entries import NODES
 from tests.simulation.look import FLIGHT, READY, WAITS
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class Topic:
     waiting: dict[int, bytes] = field(default_factory=dict)  # that no channel was given yet
     deferred: dict[bytes, Publish] = field(default_factory=dict)  # answered, not due or not moved yet
     channels: dict[str, Channel] = field(default_factory=dict)
+    readers: dict[str, int] = field(default_factory=dict)
+    retention: tuple[int, int] = (NODES, NODES)
     end: int = 0  # all below is told
     committed: int = 0
 
@@ -260,16 +263,32 @@ class Model:
         self._give_from(topic, channel, offset)
         topic.changed = max(topic.changed, self.step)
 
+    def retain(self, topic: Topic, retention: tuple[int, int]) -> None:
+        topic.retention, topic.changed = retention, max(topic.changed, self.step)
+
+    def commit(self, topic: Topic, reader: str, offset: int) -> None:
+        """It never goes back."""
+        topic.readers[reader] = max(offset, topic.readers.get(reader, 0))
+        topic.changed = max(topic.changed, self.step)
+
+    def delete_reader(self, topic: Topic, reader: str) -> None:
+        del topic.readers[reader]
+        topic.changed = max(topic.changed, self.step)
+
     def delete_channel(self, topic: Topic, name: str) -> None:
         del topic.channels[name]
         topic.changed = max(topic.changed, self.step)
 
     def delete_topic(self, name: str) -> None:
         topic = self.topics.pop(name)
-        self.deleted[name] = self.step
-        self.forgotten[topic.incarnation] = topic
+        self.gone(topic)
         for body in topic.records.values():
             del self.offsets[body]
+
+    def gone(self, topic: Topic) -> None:
+        """Deleted, or about to be when the process was killed."""
+        self.deleted[topic.name] = self.step
+        self.forgotten[topic.incarnation] = topic
 
     def unsure(self) -> None:
         """What was asked of the topics of this step failed: the next life may know of it or not."""

@@ -9,6 +9,8 @@ from unittest.mock import patch
 
 from penstock.errors import LogError
 from penstock.log import birth, data_path
+from penstock.log.entries import NODES
+from penstock.log.retention import Limits
 from penstock.nsqd.options import Options
 from penstock.options import Duration
 from tests.simulation.clients import Client
@@ -236,6 +238,29 @@ class Simulation:
         latest = home.topic.latest
         earliest = min(home.log.kept_from, latest)
         return self.rng.choice((earliest, latest, self.rng.randint(earliest, latest)))
+
+    def retain(self) -> None:
+        if found := self._home():
+            home, topic = found
+            wanted = Limits(self.rng.choice((NODES, 0, 0, 5000)), self.rng.choice((NODES, NODES, 0, 3 * S)))
+            if not topic.ephemeral and self._ask(lambda: self.world.node.retain(home, wanted)):
+                self.model.retain(topic, (wanted.bytes, wanted.time))
+
+    def commit(self) -> None:
+        """A query has read as far as there, or less far than it said before."""
+        if found := self._home():
+            home, topic = found
+            name, readers = self.rng.choice(("q", "r")), self.world.node.readers
+            offset = self.rng.randint(home.log.kept_from, home.log.committed)
+            if self._ask(lambda: readers.commit(home, name, offset)):
+                self.model.commit(topic, name, offset)
+
+    def delete_reader(self) -> None:
+        if (found := self._home()) and found[1].readers:
+            home, topic = found
+            reader = home.topic.readers[self.rng.choice(list(topic.readers))]
+            if self._ask(lambda: self.world.node.readers.delete(home, reader)):
+                self.model.delete_reader(topic, reader.name)
 
     def delete_channel(self) -> None:
         if found := self._where():

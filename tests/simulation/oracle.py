@@ -119,6 +119,9 @@ class Oracle:
             waiting = sum(offset < home.log.committed for offset in topic.waiting)  # flushed, where that is asked for
             assert home.topic.depth == waiting, f"{name}: depth {home.topic.depth}, not {waiting}"
             assert home.topic.paused == topic.paused
+            assert {reader.name: reader.offset for reader in home.topic.readers.values()} == topic.readers
+            for offset in topic.readers.values() if not topic.ephemeral else ():
+                assert home.log.earliest <= offset, f"{name}: a reader at {offset} has lost what it is to read"
             least = (
                 len(topic.deferred) if home.log.committed == home.log.end else 0
             )  # some may be moved, and not flushed

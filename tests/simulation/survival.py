@@ -53,6 +53,7 @@ class Survival:
                 continue
             excused = name in self.model.touching or topic.changed > self.bounds.sure or name in found
             assert excused, f"topic {name} is gone"
+            self.model.gone(topic)
         self.model.topics = {}
         self.model.offsets.clear()
         for name, seen in found.items():
@@ -69,7 +70,7 @@ class Survival:
         if (
             topic is None
             and self.bounds.flushed is not None
-            and (before or self.model.deleted[name] > self.bounds.sure)
+            and (before or self.model.deleted.get(name, -1) > self.bounds.sure)
         ):
             flushed = before and [offset for offset in before.records if self.bounds.keeps(before, offset)]
             assert not flushed, f"{name} begins anew"
@@ -130,6 +131,8 @@ class Survival:
 
     def _check_settings(self, topic: Topic, seen: SeenTopic) -> None:
         assert seen.paused == topic.paused
+        assert seen.readers == topic.readers
+        assert seen.retention == topic.retention
         durable = {name: channel.paused for name, channel in topic.channels.items() if not channel.ephemeral}
         assert {name: channel.paused for name, channel in seen.channels.items()} == durable
         there = set(seen.records.values())
@@ -158,7 +161,8 @@ class Survival:
             assert again, f"{where}: {body!r} comes again, finished in step {channel.done.get(body)}"
 
     def _check_message(self, where: str, body: bytes, held: Held, seen: Seen) -> None:
-        assert seen.attempts <= held.attempts, f"{where}: {body!r}"
+        taken_back = held.changed >= self.bounds.said  # it never left the process, and the journal does not know
+        assert seen.attempts <= held.attempts + taken_back, f"{where}: {body!r}"
         assert seen.state != FLIGHT
         if held.changed >= self.bounds.said:  # time that passes tells the journal, and goes on
             return
@@ -174,6 +178,7 @@ class Survival:
     def _taken_over(self, topic: Topic, seen: SeenTopic) -> Topic:
         now = Topic(topic.name, topic.incarnation, topic.base, topic.made, min(topic.changed, self.model.step))
         now.paused, now.records, now.waiting = seen.paused, seen.records, seen.waiting
+        now.readers, now.retention = seen.readers, seen.retention
         now.deferred = {body: self.model.published[body] for body in seen.deferred}
         for name, channel in seen.channels.items():
             before = topic.channels.get(name)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from penstock.log.entries import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +25,15 @@ class Limits:
 
     bytes: int = 1 << 30
     time: int = 24 * 3600 * 10**9  # ns
+
+    def over(self, others: Limits) -> Limits:
+        """With those of the others where it says NODES."""
+        return Limits(
+            others.bytes if self.bytes == NODES else self.bytes, others.time if self.time == NODES else self.time
+        )
+
+
+NOTHING: Final = Limits(0, 0)
 
 
 @dataclass(frozen=True, slots=True)

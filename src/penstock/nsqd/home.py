@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from penstock.broker.channel import Surroundings
 from penstock.broker.topic import Topic
 from penstock.errors import LogError, NotRetained, log_error
+from penstock.log.entries import NODES
 from penstock.log.memory_log import MemoryLog
+from penstock.log.retention import Limits
 from penstock.log.segment import Block
 from penstock.log.topic_log import TopicLog
 
@@ -82,7 +84,7 @@ class Home:
 
     __slots__ = (
         "_clock", "_deferred", "_dirty", "_meters", "_put", "_run", "_seen", "_unreadable", "_waiting", "_warm_at",
-        "_warming", "log", "number", "stands_since", "topic", "writing",
+        "_warming", "log", "number", "retention", "stands_since", "topic", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +106,7 @@ class Home:
         self.log = log
         self._dirty = dirty  # the turn's end is to look at it
         self.number = -1  # in the journal
+        self.retention = Limits(NODES, NODES)  # what was asked for of this topic alone
         self.stands_since = 0  # wall ns: what is published after that waits for a channel, while R stands
         surroundings = Surroundings(self._block, set_alarm, random, latency_window)
         self.topic = Topic(name, routed=routed, committed=log.committed, bound=bound, surroundings=surroundings)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.errors import LogError
 from penstock.log.memory_log import MemoryLog
-from penstock.log.retention import Kept, Limits, NodeLimits, expired, over_total
+from penstock.log.retention import NOTHING, Kept, Limits, NodeLimits, expired, over_total
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,14 +30,13 @@ TURN: Final = 100  # quiet topics that are looked at each time
 FEW: Final = 64  # unfinished messages that do not keep a segment,
 SHARE: Final = 8  # where they are no more than one in so many
 MANY: Final = 100_000  # unfinished messages of a topic among which nobody looks for few
-_NOTHING: Final = Limits(0, 0)
 
 
 class Keeper:
     """What a node retains."""
 
     def __init__(self, options: Options, logger: Logger) -> None:
-        self._limits = Limits(options.retention_bytes, options.retention_time)
+        self.limits = Limits(options.retention_bytes, options.retention_time)
         self._node_limits = NodeLimits(options.retention_total_bytes, options.min_free)
         self._logger = logger
         self._quiet: Iterator[str] = iter(())
@@ -60,7 +59,7 @@ class Keeper:
         self._forget_finished(home, log)
         if len(log.chain.segments) < 2:
             return
-        below = expired(Kept(log, home.topic.low_water, self._limits), wall)
+        below = expired(Kept(log, home.topic.low_water, home.retention.over(self.limits)), wall)
         below = max(below, self._release(home, log, below, wall))
         log.delete_below(below)
 
@@ -71,7 +70,7 @@ class Keeper:
         limits = self._node_limits
         if closed <= limits.total_bytes and free >= limits.min_free:
             return []
-        kept = [Kept(log, home.topic.low_water, self._limits) for home, log in logs]
+        kept = [Kept(log, home.topic.low_water, home.retention.over(self.limits)) for home, log in logs]
         below = over_total(kept, limits, free)
         found = [(home, log) for home, log in logs if log.birth.folder in below]
         for _, log in found:
@@ -83,7 +82,7 @@ class Keeper:
         found = []
         for home in homes.values():
             if not isinstance(log := home.log, MemoryLog):
-                below = expired(Kept(log, home.topic.low_water, _NOTHING), 0)
+                below = expired(Kept(log, home.topic.low_water, NOTHING), 0)
                 if below > log.earliest:
                     log.delete_below(below)
                     found.append(home)
@@ -99,7 +98,7 @@ class Keeper:
         cursors = min([home.topic.passed, *(channel.cursor for channel in channels)])
         first = max(below, log.deleting_below, log.earliest)
         stop = next((b.first for a, b in pairwise(log.chain.segments) if a.first >= first), 0)
-        if stop > expired(Kept(log, cursors, self._limits), wall):
+        if stop > expired(Kept(log, cursors, home.retention.over(self.limits)), wall):
             return below
         offsets = {
             offset for channel in channels for offset, *_ in channel.unfinished.slots.messages(log.earliest, stop)
@@ -118,8 +117,4 @@ class Keeper:
         if len(log.held):
             stop = max(log.chain.first(log.end), log.deleting_below)
             channels = [channel for channel in home.topic.channels.values() if not channel.ephemeral]
-            log.held.keep(
-                offset
-                for channel in channels
-                for offset, *_ in channel.unfinished.slots.messages(0, stop)
-            )
+            log.held.keep(offset for channel in channels for offset, *_ in channel.unfinished.slots.messages(0, stop))

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from penstock.daemon.logging import Logger
     from penstock.log.data_path import DataPath
     from penstock.log.journal import Journal
+    from penstock.log.retention import Limits
     from penstock.nsqd.home import Ticket
     from penstock.nsqd.memory import Memory
     from penstock.nsqd.options import Options
@@ -76,7 +77,7 @@ class Node:
         self.changed = False  # nsqd.dat is to be written anew
         self.run = run
         self._random = random
-        self._keeper = Keeper(options, logger)
+        self.keeper = Keeper(options, logger)
         self._refused: dict[Home, LogError] = {}
         self._dirty: dict[Home, None] = {}
         self._awake: dict[Home, None] = {}  # something happened to them that is not written down or let go of yet
@@ -235,6 +236,13 @@ class Node:
         channel.paused = paused
         self.pump(channel)
 
+    def retain(self, home: Home, wanted: Limits) -> None:
+        """What the topic keeps of consumed data, from the next round on."""
+        if home.number >= 0:
+            self.scribe.order(e.Retention(home.number, wanted.bytes, wanted.time))
+        home.retention = wanted
+        self.wake(home)
+
     def empty_topic(self, home: Home) -> None:
         """What no channel was given yet becomes a hole."""
         topic = home.topic
@@ -332,7 +340,7 @@ class Node:
             self.flush(home)
 
     def _yield_room(self) -> None:
-        for home in self._keeper.yield_room(self.homes):
+        for home in self.keeper.yield_room(self.homes):
             self.wake(home)
             self.flush(home)
 
@@ -399,7 +407,7 @@ class Node:
         self._round.extend(self._awake)
         self._awake.clear()
         free = self.data_path.disk.files.free(self.data_path.path)
-        self._round.extend(self._keeper.begin(self.homes, free))
+        self._round.extend(self.keeper.begin(self.homes, free))
 
     def _end_round(self) -> None:
         """What the round wrote down is flushed."""
@@ -414,7 +422,7 @@ class Node:
         here = [home for home in homes if self.homes.get(home.topic.name) is home]
         self.scribe.remember(channel for home in here for channel in home.topic.channels.values())
         for home in here:
-            self._keeper.look_at(home, self.clock.wall)
+            self.keeper.look_at(home, self.clock.wall)
             if not home.relax():
                 self.wake(home)
         self._flush_all(here)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.log import entries as e
+from penstock.log.retention import Limits
 from penstock.log.state import NodeState
 from penstock.nsqd import metadata
 from penstock.protocol.names import is_valid
@@ -63,6 +64,7 @@ def _restore_topic(
     home = node.home(state.name, log, log.end if state.following else min(routed, log.end))
     home.number = number
     home.stands_since = state.routed_at
+    home.retention = Limits(state.retention_bytes, state.retention_time)
     topic = home.topic
     topic.paused = state.paused
     for hole in log.holes(log.earliest, log.end):
@@ -103,6 +105,7 @@ def _make_again(node: Node, number: int, state: TopicState, all_: NodeState) -> 
     with node.scribe.together():  # a crash in between would leave it without its channels
         node.scribe.order(e.TopicDeleted(number))
         home = node.topic(state.name)
+        node.retain(home, Limits(state.retention_bytes, state.retention_time))
         for name, channel in state.channels.items():
             node.pause_channel(node.channel(home, name), all_.channels[channel].paused)
         if state.paused:

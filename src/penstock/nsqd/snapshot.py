@@ -54,6 +54,7 @@ class Snapshot:
             e.TopicCreated(home.number, topic.name, home.log.birth.incarnation),
             e.TopicPaused(home.number, topic.paused),
             e.Routed(home.number, topic.routed, topic.follows, self._node.clock.wall),
+            e.Retention(home.number, home.retention.bytes, home.retention.time),
             e.Holes(home.number, 0, e.END, e.pack_holes(holes)),
             *(e.ReaderMoved(home.number, r.name, r.offset, r.renewed, r.paused) for r in topic.readers.values()),
         ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.broker.latency import quantiles
+from penstock.log.retention import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,6 +70,7 @@ def topic_row(home: Home, service: Service) -> dict[str, Any]:
     """All of it but `channels`."""
     topic = home.topic
     depth = topic.depth
+    kept = NOTHING if topic.ephemeral else home.retention.over(service.node.keeper.limits)
     return {
         "topic_name": topic.name,
         "depth": depth,
@@ -77,6 +79,8 @@ def topic_row(home: Home, service: Service) -> dict[str, Any]:
         "message_bytes": topic.message_bytes,
         "paused": topic.paused,
         "e2e_processing_latency": latency_of(topic.channels.values(), service),
+        "retention_bytes": kept.bytes,
+        "retention_time": kept.time,
     }
 
 

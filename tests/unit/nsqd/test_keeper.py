@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
 import pytest
 
 from penstock.errors import DiskFull
+from penstock.log.entries import NODES
+from penstock.log.retention import Limits
 from tests.kit import FailingFiles, MemoryFiles
 from tests.unit.nsqd.world import PATH, S, World
 
@@ -59,6 +62,39 @@ def test_what_is_consumed_is_retained_as_long_as_the_limits_say() -> None:
         world.tick()
     # then it is gone
     assert world.log("t").earliest > 0
+
+
+@pytest.mark.parametrize("end", [World.kill, World.restart, lambda world: None], ids=["kill", "restart", "go-on"])
+def test_a_topic_may_retain_less_than_others(end: Callable[[World], None]) -> None:
+    # given two topics that retain what is consumed
+    world = World(max_bytes_per_file=SEGMENT, retention_bytes=1 << 30)
+    for topic in ("kept", "t"):
+        channel, consumer, hand = world.consume(topic, "c")
+        world.publish(topic, BODY)
+        for _ in range(50):
+            world.publish(topic, BODY)
+        world.finish(topic, channel, consumer, hand.offsets)
+    world.tick()
+    # when one of them is to retain nothing, whatever process carries it out
+    world.node.retain(world.home("t"), Limits(0, NODES))
+    end(world)
+    for _ in range(4):
+        world.tick()
+    # then what is consumed of it goes, and of the other stays
+    assert world.log("t").earliest > 30
+    assert world.log("kept").earliest == 0
+
+
+def test_what_a_topic_retains_is_in_what_a_compaction_says() -> None:
+    world = World()
+    world.publish("t", BODY)
+    world.node.retain(world.home("t"), Limits(7, 8))
+    world.node.scribe.journal._whole = False
+    for _ in range(6):
+        world.tick()
+    assert not world.node.scribe.journal.compacting
+    world.kill()
+    assert world.home("t").retention == Limits(7, 8)
 
 
 def test_a_topic_without_channels_keeps_everything() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from penstock.daemon.arguments import argument, valid_name
 from penstock.errors import HttpError, NameTaken
 from penstock.http import json
+from penstock.options.duration import duration
 from penstock.protocol.batch import MAX_ID
 from penstock.protocol.names import is_valid
 
@@ -106,6 +108,17 @@ def number_if_any(request: Request, what: str) -> int | None:
     if not _NUMBER.fullmatch(text) or int(text) > MAX_ID:
         raise HttpError(400, f"INVALID_ARG_{what.upper()}")
     return int(text)
+
+
+def duration_if_any(request: Request, what: str) -> int | None:
+    """In ns, as Go writes it."""
+    text = request.arg(what)
+    if text is None:
+        return None
+    with suppress(ValueError):
+        if (found := duration(text)) >= 0:
+            return found
+    raise HttpError(400, f"INVALID_ARG_{what.upper()}")
 
 
 def _found(node: Node, name: str) -> Home:

@@ -81,6 +81,7 @@ def _changes(table: Routes, service: Service) -> None:
         ("/topic/empty", topics.empty_topic),
         ("/topic/pause", topics.pause_topic),
         ("/topic/unpause", topics.unpause_topic),
+        ("/topic/retain", topics.retain),
         ("/channel/delete", topics.delete_channel),
         ("/channel/empty", topics.empty_channel),
         ("/channel/pause", topics.pause_channel),

@@ -5,16 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.broker.reader import Reader
+from penstock.errors import HttpError
+from penstock.http import json
+from penstock.log.entries import NODES
+from penstock.log.retention import Limits
 from penstock.nsqd.http.arguments import (
+    duration_if_any,
     existing_channel,
     existing_channel_or_reader,
     existing_topic,
+    number_if_any,
     topic,
     topic_and_channel,
 )
 
 if TYPE_CHECKING:
-    from penstock.http import Request
+    from collections.abc import Callable
+
+    from penstock.http import Request, Response
     from penstock.nsqd.service import Service
 
 
@@ -41,6 +49,19 @@ class Topics:
 
     def unpause_topic(self, request: Request) -> None:
         self._node.pause_topic(existing_topic(request, self._node), False)
+
+    def retain(self, request: Request) -> Response:
+        """What is said of it; the rest stays as it was."""
+        home = existing_topic(request, self._node, check=True)
+        size, time = _limit(request, "bytes", number_if_any), _limit(request, "time", duration_if_any)
+        if size is None and time is None:
+            raise HttpError(400, "MISSING_ARG_BYTES")
+        if home.topic.ephemeral:
+            raise HttpError(409, "IS_EPHEMERAL")
+        before = home.retention
+        self._node.retain(home, Limits(before.bytes if size is None else size, before.time if time is None else time))
+        now = home.retention.over(self._node.keeper.limits)
+        return json({"bytes": now.bytes, "time": now.time})
 
     # --- channels
 
@@ -71,3 +92,8 @@ class Topics:
             self._node.readers.pause(home, found, paused)
         else:
             self._node.pause_channel(found, paused)
+
+
+def _limit(request: Request, what: str, parse: Callable[[Request, str], int | None]) -> int | None:
+    """What the topic is to have of its own, NODES, or nothing said."""
+    return NODES if request.arg(what) == "default" else parse(request, what)
