@@ -15,6 +15,7 @@ Compiled: each delivery and each finish of a message comes here, thousands of th
 from __future__ import annotations
 
 from array import array
+from bisect import insort
 from typing import Final
 
 try:
@@ -469,6 +470,20 @@ class Slots:
             if self._keys[at] and first < self._keys[at] <= stop:
                 found.append((self._keys[at] - 1, self._states[at], self._attempts[at], self._until[at]))  # noqa: PERF401
         found.sort()
+        return found
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def first(self, state: cython.uchar, limit: cython.Py_ssize_t) -> list[tuple[int, int, int]]:
+        """(offset, attempts, until) of the first `limit` messages in this state, by offset; looks at every slot."""
+        at: cython.Py_ssize_t
+        bound: cython.ulonglong = _ALL
+        found: list[tuple[int, int, int]] = []
+        for at in range(self._mask + 1):
+            if self._keys[at] and self._states[at] == state and self._keys[at] <= bound:
+                insort(found, (self._keys[at] - 1, self._attempts[at], self._until[at]))
+                if len(found) > limit:
+                    bound = found.pop()[0]
         return found
 
     @cython.boundscheck(False)

@@ -11,6 +11,7 @@ from penstock.errors import Refused, TooLarge
 from penstock.log.chain import Hole
 from penstock.log.segment import Block
 from penstock.log.tail import PAYLOAD
+from penstock.log.timetable.run import Entry
 from penstock.log.topic_log import BLOCK
 from penstock.protocol.batch import HEADER, MOVED, RECORD, header, put_framed, put_records, seal, size_of
 
@@ -163,6 +164,10 @@ class MemoryLog:
     @property
     def deferred_count(self) -> int:
         return len(self._deferred)
+
+    def deferred(self, limit: int) -> list[Entry]:
+        """As a topic's log says."""
+        return [Entry(due, timestamp, body) for due, _, timestamp, body in heapq.nsmallest(limit, self._deferred)]
 
     @property
     def next_due(self) -> int | None:

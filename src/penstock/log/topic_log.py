@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from penstock.log.disk import Disk
     from penstock.log.segment import Block, Segment
+    from penstock.log.timetable.run import Entry
 
 BLOCK: Final = 256 << 10  # about how much one read gives
 _FAR: Final = 1 << 40  # beyond what sixteen thousand power cuts may have reserved
@@ -336,6 +337,10 @@ class TopicLog:
     @property
     def deferred_count(self) -> int:
         return self.timetable.count
+
+    def deferred(self, limit: int) -> list[Entry]:
+        """Some that wait, about in order of due time."""
+        return self.timetable.entries(limit)
 
     @property
     def next_due(self) -> int | None:

@@ -108,3 +108,19 @@ def test_memory_is_given_back_after_a_crowd() -> None:
     assert len(slots) == 0
     slots.take(7, 1, 1, 0, 9)
     assert slots.lowest(99) == 7
+
+
+def test_the_first_of_a_state_by_offset() -> None:
+    # given messages in every state, in no order
+    slots = Slots()
+    offsets = list(range(0, 3000, 3))
+    random.Random(1).shuffle(offsets)
+    for offset in offsets:
+        slots.take(offset, 1, 1, 0, 50)
+        if offset % 2:
+            slots.requeue(offset, 1, READY, 0)
+    # then so many are found, and no other state's
+    assert slots.first(IN_FLIGHT, 3) == [(0, 1, 50), (6, 1, 50), (12, 1, 50)]
+    assert [offset for offset, *_ in slots.first(READY, 4)] == [3, 9, 15, 21]
+    assert [offset for offset, *_ in slots.first(READY, 10_000)] == list(range(3, 3000, 6))
+    assert slots.first(DELAYED, 4) == Slots().first(READY, 4) == []

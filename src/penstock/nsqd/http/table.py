@@ -12,6 +12,7 @@ from penstock.nsqd.http.config import TOO_BIG, Config
 from penstock.nsqd.http.doing import doing
 from penstock.nsqd.http.log import Log
 from penstock.nsqd.http.metrics import Metrics
+from penstock.nsqd.http.peeking import Peeking
 from penstock.nsqd.http.publishing import Publishing
 from penstock.nsqd.http.readers import Readers
 from penstock.nsqd.http.rewinding import Rewinding
@@ -63,6 +64,7 @@ def _channels(table: Routes, service: Service, blocks: Blocks) -> None:
     """What NSQ's channels cannot."""
     rewinding = Rewinding(service, blocks)
     create = doing(service, Topics(service).create_channel)
+    table.add("GET", "/channel/peek", Peeking(service, blocks).peek)
     table.add("POST", "/channel/rewind", rewinding.rewind)
     table.add("POST", "/channel/create", lambda r: create(r) if r.arg("from") is None else rewinding.create(r))
 
