@@ -10,8 +10,8 @@ from bench.load import BODIES, COUNT, Load
 from bench.measure import Row, alternate
 from penstock.bench.loads import http, pub, pubsub, sub
 from penstock.bench.settings import Settings
-from penstock.bench.wire import mpub
-from penstock.bench.wire import pub as single
+from penstock.protocol.requests import mpub
+from penstock.protocol.requests import pub as single
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

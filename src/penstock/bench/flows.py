@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.bench.connection import Connection, Loop
 from penstock.bench.crew import Outcome
-from penstock.bench.wire import mpub, pub
+from penstock.protocol.requests import mpub, pub
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.bench.connection import Connection
 from penstock.bench.crew import Outcome
-from penstock.bench.wire import dpub, pub, stamped
+from penstock.bench.wire import stamped
 from penstock.errors import BenchFailed
+from penstock.protocol.requests import dpub, pub
 
 if TYPE_CHECKING:
     from collections.abc import Callable

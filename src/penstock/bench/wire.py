@@ -1,4 +1,4 @@
-"""The load generator's end of the wire: commands made before they are needed, and frames read in one go.
+"""The load generator's end of the wire: frames read in one go.
 
 A read of answers and messages becomes a few numbers and one piece with a FIN for each message. Knows no socket.
 
@@ -22,26 +22,9 @@ except ImportError:  # a plain build has no need of Cython
 _STAMP = struct.Struct(">Q")
 
 
-def pub(topic: str, body: bytes) -> bytes:
-    return b"PUB %b\n%b" % (topic.encode(), _sized(body))
-
-
-def dpub(topic: str, milliseconds: int, body: bytes) -> bytes:
-    return b"DPUB %b %d\n%b" % (topic.encode(), milliseconds, _sized(body))
-
-
-def mpub(topic: str, bodies: list[bytes]) -> bytes:
-    framed = len(bodies).to_bytes(4, "big") + b"".join(map(_sized, bodies))
-    return b"MPUB %b\n%b" % (topic.encode(), _sized(framed))
-
-
 def stamped(time: int, size: int) -> bytes:
     """A body that begins with a time in ns, for `Frames` to find again."""
     return _STAMP.pack(time) + bytes(max(0, size - _STAMP.size))
-
-
-def _sized(data: bytes) -> bytes:
-    return len(data).to_bytes(4, "big") + data
 
 
 @cython.cfunc

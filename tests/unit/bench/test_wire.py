@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.bench.wire import Frames, dpub, mpub, pub, stamped
+from penstock.bench.wire import Frames, stamped
 from penstock.errors import BenchFailed
 
 OK = b"\0\0\0\x06\0\0\0\0OK"
@@ -60,9 +60,3 @@ def test_an_error_or_no_frame_at_all_ends_it(wrong: bytes) -> None:
 def test_nothing_outside_the_data_is_read(at: int, end: int) -> None:
     with pytest.raises(ValueError, match="inside"):
         Frames().scan(bytearray(10), at, end)
-
-
-def test_commands_are_written_as_nsqd_reads_them() -> None:
-    assert pub("t", b"ab") == b"PUB t\n\0\0\0\x02ab"
-    assert dpub("t", 1500, b"ab") == b"DPUB t 1500\n\0\0\0\x02ab"
-    assert mpub("t", [b"ab", b"c"]) == b"MPUB t\n\0\0\0\x0f\0\0\0\x02\0\0\0\x02ab\0\0\0\x01c"
