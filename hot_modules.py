@@ -18,6 +18,7 @@ REASONS: Final = {
     "penstock.protocol.ids": "each FIN carries one",
     "penstock.protocol.mpub": "each message of an MPUB has a size",
     "penstock.protocol.parser": "finds the commands in each read of each connection",
+    "penstock.client.frames": "makes an object of each message that a consumer is given",
     "penstock.bench.wire": "reads each message of a load, and must cost less than the server that sends it",
     "penstock.broker.latency": "where percentiles are asked for, notes each message that is delivered and finished",
     "penstock.broker.slots": "a slot for each message that is delivered and finished",

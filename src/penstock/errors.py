@@ -164,6 +164,30 @@ class TouchFailed(ClientError):
     fatal = False
 
 
+class NotSent(PenstockError):
+    """No nsqd could be reached in time: nothing was published, and the same may be tried again."""
+
+
+class AnswerLost(PenstockError):
+    """The connection or the time ended before the answer came: what was published may be there, or not."""
+
+
+class Closed(PenstockError):
+    """A producer or a consumer was asked for something before it was opened, or after it was closed."""
+
+
+class AlreadyAnswered(PenstockError):
+    """A message is finished or requeued once."""
+
+
+class HandshakeFailed(PenstockError):
+    """What listens there is no nsqd, or one that does not do what was asked for, such as TLS."""
+
+
+class LookupFailed(PenstockError):
+    """An nsqlookupd cannot be reached, or answers what it should not."""
+
+
 class LineTooLong(PenstockError):
     """A client sends a line without an end: it is dropped and told nothing."""
 
@@ -210,6 +234,20 @@ class NodeFailed(SparkError):
 
 class DataLost(SparkError):
     """Messages that the query has still to read, or has read, are not there."""
+
+
+_BY_CODE = {each.code: each for each in ClientError.__subclasses__()}
+
+
+def answered_error(answer: bytes) -> ClientError:
+    """What nsqd said, as the error that it is: of a class of its own where the code is known."""
+    code, _, text = answer.decode("utf-8", "surrogateescape").partition(" ")
+    kind = _BY_CODE.get(code)
+    if kind is not None:
+        return kind(text)
+    other = ClientError(text)
+    other.code = code
+    return other
 
 
 _BY_ERRNO: dict[int, type[LogError]] = {

@@ -14,6 +14,7 @@ compiled: bool
 
 Py_ssize_t: TypeAlias = _int
 bint: TypeAlias = _bool
+double: TypeAlias = float
 void: TypeAlias = None
 
 # Arrays of these (`uchar[::1]`) are no Python types.
