@@ -19,7 +19,7 @@ MAY_KNOW = {
     "protocol": set(),
     "log": {"protocol"},
     "broker": {"protocol"},
-    "client": {"protocol"},
+    "client": {"protocol", "stream"},
     "bench": {"protocol"},
     "http": set(),
     "stream": set(),

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.client.frames import ANSWER, ERROR, HEARTBEAT, Frames
 from penstock.client.handshake import Ask, Secure, Wishes, handshake
-from penstock.errors import HandshakeFailed, answered_error
+from penstock.errors import BadStream, HandshakeFailed, answered_error
 from penstock.protocol.requests import NOP
 
 if TYPE_CHECKING:
     import ssl as tls
 
     from penstock.client.address import Address
-    from penstock.client.deflate import Deflate
     from penstock.client.handshake import Agreement, Step, Subscribed
     from penstock.client.turn import Turn
+    from penstock.stream.layer import Layer
 
 _SILENT: Final = 2.5  # heartbeats that did not come: nobody is there
 _LARGEST: Final = 1 << 20  # bytes of an answer in the handshake
@@ -58,7 +58,7 @@ class Connection(asyncio.Protocol):
         self._turn = turn
         self._loop = turn.loop
         self._silence = _SILENT * heartbeat
-        self._codec: Deflate | None = None
+        self._layer: Layer | None = None
         self._out: list[bytes] = []
         self._user: User | None = None
         self._error: Exception | None = None
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         data, self._out = b"".join(self._out), []
         if not self._transport.is_closing():
-            self._transport.write(data if self._codec is None else self._codec.encode(data))
+            self._transport.write(data if self._layer is None else self._layer.encode(data))
 
     def close(self) -> None:
         """Behind what was sent."""
@@ -107,14 +107,22 @@ class Connection(asyncio.Protocol):
             self._watch = self._loop.call_later(self._silence, self._listen)
 
     def data_received(self, data: bytes) -> None:
-        now = self._heard = self._loop.time()
-        if self._codec is not None:
-            data = self._codec.decode(data)
+        self._heard = self._loop.time()
+        if self._layer is None:
+            self._come(data)
+            return
+        try:
+            for piece in self._layer.decode(data):
+                self._come(bytes(piece))
+        except BadStream as error:
+            self.abort(error)
+
+    def _come(self, data: bytes) -> None:
         if self._user is None:
             self._early += data
             self._look()
         else:
-            self._take(data, now)
+            self._take(data, self._heard)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._error = self._error or exc
@@ -167,15 +175,15 @@ class Connection(asyncio.Protocol):
         if isinstance(step, Secure):
             await self._secure(manner.ssl, host)
         else:
-            self._codec = step.codec
-            self._early = step.codec.decode(self._early)
+            self._layer = step.layer
+            self._early = b"".join(step.layer.decode(self._early))
         return b""
 
     async def _ask(self, data: bytes) -> bytes:
         began = self._loop.time()
         self._answer = self._loop.create_future()
         if data:
-            self._transport.write(data if self._codec is None else self._codec.encode(data))
+            self._transport.write(data if self._layer is None else self._layer.encode(data))
         self._look()
         answer = await self._answer
         taken = self._loop.time() - began
@@ -203,7 +211,7 @@ class Connection(asyncio.Protocol):
             if kind == ERROR:
                 answer.set_exception(answered_error(data))
             elif data == HEARTBEAT:
-                self._transport.write(NOP if self._codec is None else self._codec.encode(NOP))
+                self._transport.write(NOP if self._layer is None else self._layer.encode(NOP))
                 self._look()
             else:
                 answer.set_result(data)

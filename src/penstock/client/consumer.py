@@ -11,7 +11,7 @@ import inspect
 import logging
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from penstock.client.address import addresses
 from penstock.client.backoff import Backoff
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from penstock.client.address import Address
     from penstock.client.connection import Connection
+    from penstock.client.handshake import Compression
 
 _log: Final = logging.getLogger("penstock.client")
 _FAILED: Final = (b"E_FIN_FAILED", b"E_REQ_FAILED", b"E_TOUCH_FAILED")  # of one message; the connection goes on
@@ -89,7 +90,7 @@ class Consumer:
         poll_interval: float = 15.0,
         sample_rate: int = 0,
         ssl: tls.SSLContext | None = None,
-        compression: Literal["deflate"] | None = None,
+        compression: Compression | None = None,
         secret: str | bytes | None = None,
         client_id: str | None = None,
     ) -> None:

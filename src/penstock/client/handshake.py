@@ -1,6 +1,6 @@
 """How a conversation with an nsqd begins. Knows no socket: says what is to be sent or changed, and is told the answer.
 
-    magic, IDENTIFY --> TLS --> deflate --> AUTH --> SUB          each where it is wished, and behind an answer
+    magic, IDENTIFY --> TLS --> compression --> AUTH --> SUB      each where it is wished, and behind an answer
 
     steps = handshake(wishes, ...)
     step = next(steps)                      Ask: send this, give me the answer's data     steps.send(answer)
@@ -16,13 +16,17 @@ import json
 import socket
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from penstock import __version__
-from penstock.client.deflate import Deflate
 from penstock.errors import HandshakeFailed
 from penstock.protocol import requests
 from penstock.protocol.v2 import MAGIC
+
+if TYPE_CHECKING:
+    from penstock.stream.layer import Layer
+
+Compression: TypeAlias = Literal["snappy", "deflate"]
 
 NOTHING: Final = b""  # to be sent: the answer comes by itself
 
@@ -37,7 +41,7 @@ class Wishes:
     msg_timeout: float | None = None
     output_buffer_timeout: float = 0.025  # how long an nsqd may hold messages back: no nsqd of NSQ's takes less
     sample_rate: int = 0  # percent, 0: all
-    compression: Literal["deflate"] | None = None
+    compression: Compression | None = None
     tls: bool = False
     secret: bytes | None = None
 
@@ -53,6 +57,7 @@ class Wishes:
             "sample_rate": self.sample_rate,
             "tls_v1": self.tls,
             "deflate": self.compression == "deflate",
+            "snappy": self.compression == "snappy",
         }
         if self.msg_timeout is not None:
             asked["msg_timeout"] = _ms(self.msg_timeout)
@@ -77,7 +82,7 @@ class Secure(NamedTuple):
 
 
 class Compress(NamedTuple):
-    codec: Deflate
+    layer: Layer
 
 
 Step: TypeAlias = Ask | Secure | Compress
@@ -92,9 +97,9 @@ def handshake(wishes: Wishes, subscribe: Subscribed = None) -> Generator[Step, b
         _ok((yield Ask(NOTHING)), "TLS")
     elif wishes.tls:
         raise HandshakeFailed("this nsqd does not offer TLS, which is asked for")
-    if said.get("deflate"):
-        yield Compress(Deflate())
-        _ok((yield Ask(NOTHING)), "deflate")
+    if said.get("deflate") or said.get("snappy"):
+        yield Compress(_layer(said))
+        _ok((yield Ask(NOTHING)), "compression")
     if said.get("auth_required"):
         if wishes.secret is None:
             raise HandshakeFailed("this nsqd asks for a secret, and none was given")
@@ -114,6 +119,22 @@ def _read(answer: bytes) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise HandshakeFailed(f"no nsqd: it answers IDENTIFY with {answer[:60]!r}")
     return said
+
+
+def _layer(said: dict[str, Any]) -> Layer:
+    """Imported when they are wished for: nobody else needs what they need."""
+    if said.get("snappy"):
+        from penstock.stream.snappy import Snappy
+
+        return Snappy()
+    from penstock.stream.deflate import Deflate
+
+    return Deflate(_level(said))
+
+
+def _level(said: dict[str, Any]) -> int:
+    level = said.get("deflate_level")
+    return level if isinstance(level, int) and 1 <= level <= 9 else 6
 
 
 def _ok(answer: bytes, to: str) -> None:

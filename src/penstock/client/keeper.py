@@ -29,6 +29,7 @@ class Keeper:
         self._wanted: frozenset[Address] = frozenset()
         self._tasks: dict[Address, asyncio.Task[None]] = {}
         self._pausing: dict[Address, asyncio.Event] = {}
+        self._problems: dict[Address, str] = {}
 
     def want(self, addresses: Iterable[Address]) -> None:
         """These and no others; what goes on with others goes on, but is not begun again."""
@@ -45,6 +46,11 @@ class Keeper:
         if address in self._pausing:
             self._pausing[address].set()
 
+    @property
+    def problems(self) -> str:
+        """Why those that are wanted were not connected last."""
+        return "; ".join(f"{address}: {why}" for address, why in self._problems.items() if address in self._wanted)
+
     async def close(self) -> None:
         tasks = list(self._tasks.values())
         for task in tasks:
@@ -59,9 +65,9 @@ class Keeper:
                 began = loop.time()
                 try:
                     await self._converse(address)
-                    why = ""
+                    why = "the connection ended"
                 except (OSError, PenstockError) as error:
-                    why = f": {error}" if str(error) else f": {type(error).__name__}"
+                    why = str(error) or type(error).__name__
                 failures = 0 if loop.time() - began > _LASTED else failures + 1
                 if address in self._wanted:
                     await self._pause(address, failures, why)
@@ -70,7 +76,8 @@ class Keeper:
 
     async def _pause(self, address: Address, failures: int, why: str) -> None:
         seconds = min(_FIRST_PAUSE * 2.0 ** min(failures, 20), _LONGEST_PAUSE) * random.uniform(0.5, 1)
-        _log.warning("nsqd %s is not connected%s; again in %.1f s", address, why, seconds)
+        _log.warning("nsqd %s: %s; again in %.1f s", address, why, seconds)
+        self._problems[address] = why
         self._pausing[address] = event = asyncio.Event()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from penstock.client.address import addresses
 from penstock.client.connection import Connection, Manner, connect
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from penstock.client.address import Address
+    from penstock.client.handshake import Compression
     from penstock.client.outbox import Batch
 
 _LOOKS: Final = 10  # within a timeout, for what waits too long
@@ -90,7 +91,7 @@ class Producer:
         max_pending_bytes: int = 64 << 20,
         poll_interval: float = 10.0,
         ssl: tls.SSLContext | None = None,
-        compression: Literal["deflate"] | None = None,
+        compression: Compression | None = None,
         secret: str | bytes | None = None,
         client_id: str | None = None,
     ) -> None:
@@ -266,7 +267,8 @@ class Producer:
         """What waited too long fails; a connection that owes an answer for too long is given up."""
         self._timer = None
         before = self._loop.time() - self._timeout
-        self._outbox.expire(before, f"no nsqd could be reached in {self._timeout:g} s")
+        problems = self._keeper.problems if self._keeper is not None else ""
+        self._outbox.expire(before, f"no nsqd in {self._timeout:g} s: {problems or 'none is known'}")
         for lane in list(self._lanes):
             lane.look(before)
         self._answered()

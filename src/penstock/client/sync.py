@@ -6,7 +6,7 @@ import select
 import socket
 import struct
 import threading
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from penstock.client.address import addresses
 from penstock.client.frames import ANSWER, ERROR
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from penstock.client.address import Address
-    from penstock.client.deflate import Deflate
-    from penstock.client.handshake import Step
+    from penstock.client.handshake import Compression, Step
+    from penstock.stream.layer import Layer
 
 _READ: Final = 64 << 10
 _LARGEST: Final = 1 << 20  # bytes of an answer
@@ -48,7 +48,7 @@ class SyncProducer:
         *,
         timeout: float = 30.0,
         ssl: tls.SSLContext | None = None,
-        compression: Literal["deflate"] | None = None,
+        compression: Compression | None = None,
         secret: str | bytes | None = None,
         client_id: str | None = None,
     ) -> None:
@@ -139,7 +139,7 @@ class _Conversation:
     def __init__(self, address: Address, wishes: Wishes, ssl: tls.SSLContext | None, timeout: float) -> None:
         self.address = address
         self._received = b""
-        self._codec: Deflate | None = None
+        self._layer: Layer | None = None
         self._socket: socket.socket = socket.create_connection(address, timeout)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -159,7 +159,7 @@ class _Conversation:
     def ask(self, command: bytes) -> bytes:
         """Its answer; what nsqd calls an error is raised, and OSError where the connection ends."""
         if command:
-            self._socket.sendall(command if self._codec is None else self._codec.encode(command))
+            self._socket.sendall(command if self._layer is None else self._layer.encode(command))
         size, kind = _HEAD.unpack(self._take(_HEAD.size))
         if not 4 <= size <= _LARGEST or kind not in (ANSWER, ERROR):
             raise HandshakeFailed(f"no nsqd: it answers with {self._received[:20]!r}")
@@ -173,7 +173,7 @@ class _Conversation:
             data = self._socket.recv(_READ)
             if not data:
                 raise ConnectionResetError("nsqd closed the connection")
-            self._received += data if self._codec is None else self._codec.decode(data)
+            self._received += data if self._layer is None else b"".join(self._layer.decode(data))
         taken, self._received = self._received[:size], self._received[size:]
         return taken
 
@@ -195,6 +195,6 @@ class _Conversation:
                 raise HandshakeFailed("this nsqd wants TLS, and no ssl context was given")
             self._socket = ssl.wrap_socket(self._socket, server_hostname=self.address.host)
         else:
-            self._codec = step.codec
-            self._received = step.codec.decode(self._received)  # its answer may have come with the last one
+            self._layer = step.layer
+            self._received = b"".join(step.layer.decode(self._received))  # its answer may have come with the last one
         return b""

@@ -8,8 +8,18 @@ from typing import Any
 
 import pytest
 
-from penstock.client.deflate import Deflate
-from penstock.client.handshake import NOTHING, Agreement, Ask, Compress, Secure, Step, Subscribed, Wishes, handshake
+from penstock.client.handshake import (
+    NOTHING,
+    Agreement,
+    Ask,
+    Compress,
+    Compression,
+    Secure,
+    Step,
+    Subscribed,
+    Wishes,
+    handshake,
+)
 from penstock.errors import HandshakeFailed
 
 
@@ -64,13 +74,15 @@ def test_a_plain_conversation_is_identify_and_sub() -> None:
     assert then(steps, b"OK") == Agreement(7, 1.0, 2.0, "")
 
 
-def test_tls_comes_before_deflate_and_both_before_the_secret() -> None:
-    answer = {"tls_v1": True, "deflate": True, "auth_required": True}
-    step, steps = begun(Wishes(tls=True, compression="deflate", secret=b"s"), answer)
+@pytest.mark.parametrize("compression", ["snappy", "deflate"])
+def test_tls_comes_before_compression_and_both_before_the_secret(compression: Compression) -> None:
+    answer = {"tls_v1": True, compression: True, "deflate_level": 3, "auth_required": True}
+    step, steps = begun(Wishes(tls=True, compression=compression, secret=b"s"), answer)
     assert step == Secure()
     assert then(steps, b"") == Ask(NOTHING)
     step = then(steps, b"OK")
     assert isinstance(step, Compress)
+    assert type(step.layer).__name__.lower() == compression
     assert then(steps, b"") == Ask(NOTHING)
     assert then(steps, b"OK") == Ask(b"AUTH\n\0\0\0\x01s")
     assert isinstance(then(steps, b"{}"), Agreement)
@@ -106,9 +118,3 @@ def test_a_sub_that_is_not_ok_ends_it() -> None:
     _, steps = begun(Wishes(), {}, ("t", "c"))
     with pytest.raises(HandshakeFailed, match="SUB"):
         steps.send(b"what")
-
-
-def test_deflate_goes_both_ways_and_each_write_is_whole() -> None:
-    ours, theirs = Deflate(), Deflate()
-    for data in (b"a", b"b" * 100_000, b"a"):
-        assert theirs.decode(ours.encode(data)) == data

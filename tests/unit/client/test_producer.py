@@ -95,7 +95,10 @@ def test_without_an_nsqd_a_message_waits_and_is_not_sent_in_the_end() -> None:
         await nsqd.start()
         await nsqd.stop()
         async with Producer(nsqd.address, timeout=0.1) as producer:
-            assert isinstance(await refused(producer.publish("t", b"1")), NotSent)
+            error = await refused(producer.publish("t", b"1"))
+            assert isinstance(error, NotSent)
+            assert nsqd.address in str(error)
+            assert "Connect" in str(error)
 
     run(scene())
 
