@@ -200,6 +200,10 @@ class AuthServerError(PenstockError):
     """Nobody could say what a client may do, or it may do nothing: for the log, since a stranger is not told why."""
 
 
+class Overloaded(PenstockError):
+    """More is held for clients than may be, and most of it for this one."""
+
+
 class HttpError(PenstockError):
     """What a request is answered instead of what it asked for: a status, and NSQ's word for why."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.integration.client import Client
 
-_LISTENING = re.compile(r"(TCP|HTTP): listening on (?:\S+:(\d+)|/\S+)$")
+_LISTENING = re.compile(r"(TCP|HTTPS?): listening on (?:\S+:(\d+)|/\S+)$")
 
 
 class Daemon:
@@ -33,7 +33,9 @@ class Daemon:
 
     def start(self, *flags: str) -> None:
         command = [sys.executable, "-m", self.module]
-        command += ["--tcp-address=127.0.0.1:0", "--http-address=127.0.0.1:0", *self.flags, *flags]
+        free = (f"--{kind}-address=127.0.0.1:0" for kind in ("tcp", "http", "https"))
+        command += [*free, *self.flags, *flags]
+        wanted = 3 if any(flag.startswith("--tls-cert") for flag in command) else 2
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         ports: dict[str, int] = {}
         if self.process.stderr is None:
@@ -42,13 +44,13 @@ class Daemon:
             self.log.append(line)
             if found := _LISTENING.search(line):
                 ports[found[1]] = int(found[2] or -1)
-            if len(ports) == 2:
+            if len(ports) == wanted:
                 break
         else:
             self.process.stderr.close()
             self.process.wait(timeout=20)
             raise AssertionError("".join(self.log))
-        self.tcp, self.http = ports["TCP"], ports["HTTP"]
+        self.tcp, self.http, self.https = ports["TCP"], ports["HTTP"], ports.get("HTTPS", -1)
         self._reader = threading.Thread(target=self._read, args=(self.process.stderr,), daemon=True)
         self._reader.start()
 
@@ -71,6 +73,14 @@ class Daemon:
         if not isinstance(found, dict):
             raise TypeError("no object")
         return found
+
+    def reload(self) -> None:
+        """It reads its files again, and has done so."""
+        before = len(self.log)
+        self.process.send_signal(signal.SIGHUP)
+        with self._written:
+            if not self._written.wait_for(lambda: any("RELOAD: " in line for line in self.log[before:]), timeout=10):
+                raise AssertionError("it did not read them")
 
     def resident(self) -> int:
         """Bytes of memory."""

@@ -15,11 +15,12 @@ class Right(StrEnum):
     PUBLISH = "publish"
     SUBSCRIBE = "subscribe"  # and to read a topic's log, and to move a reader
     ADMIN = "admin"  # topics and channels made, emptied, paused, deleted; the configuration set
-    READ = "read"  # how things are, but no message
+    READ = "read"  # how things are, but no message; who may subscribe or administer may do so too
     ANY = "any"  # whoever has a token at all
 
 
 GIVEN: Final = frozenset(Right) - {Right.ANY}
+_READERS: Final = frozenset({Right.SUBSCRIBE, Right.ADMIN})
 _PATTERN: Final = re.compile(r"[.a-zA-Z0-9_*-]+(?:#ephemeral)?")
 
 
@@ -30,7 +31,7 @@ class Grant(NamedTuple):
 
     def allows(self, right: Right, topic: str | None, channel: str | None) -> bool:
         """With no topic it is about all of them."""
-        if right not in self.rights:
+        if right not in self.rights and not (right is Right.READ and self.rights & _READERS):
             return False
         if topic is None:
             return self.topics == "*"

@@ -10,6 +10,7 @@ import threading
 import traceback
 from typing import TYPE_CHECKING, Final
 
+from penstock.auth.grants import Right
 from penstock.daemon.profile import collapsed, sample
 from penstock.errors import HttpError
 from penstock.http import Request, Response, plain
@@ -33,11 +34,14 @@ class Debug:
         self._profiling = False
 
     def add_to(self, table: Routes) -> None:
-        table.add("GET", "/debug/pprof/", self.index)
-        table.add("GET", "/debug/pprof/cmdline", self.cmdline)
-        table.add("GET", "/debug/pprof/goroutine", self.goroutine)
-        table.add("GET", "/debug/pprof/profile", self.profile)
-        table.add("POST", "/debug/freememory", self.freememory)
+        for path, look in (
+            ("/debug/pprof/", self.index),
+            ("/debug/pprof/cmdline", self.cmdline),
+            ("/debug/pprof/goroutine", self.goroutine),
+            ("/debug/pprof/profile", self.profile),
+        ):
+            table.add("GET", path, look, right=Right.ADMIN)
+        table.add("POST", "/debug/freememory", self.freememory, right=Right.ADMIN)
 
     def index(self, _request: Request) -> Response:
         return plain(_INDEX)

@@ -5,10 +5,10 @@ from penstock.http.later import Later
 from penstock.http.limits import Limits
 from penstock.http.request import Request
 from penstock.http.response import Piece, Response
-from penstock.http.routes import Handler, Route, Routes, always
+from penstock.http.routes import ANY, Handler, Route, Routes, always
 from penstock.http.server import Server
 
 __all__ = [
-    "Handler", "Later", "Limits", "Piece", "Request", "Response", "Route", "Routes", "Server",
+    "ANY", "Handler", "Later", "Limits", "Piece", "Request", "Response", "Route", "Routes", "Server",
     "always", "error", "json", "plain", "text",
 ]  # fmt: skip

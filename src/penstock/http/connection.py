@@ -14,6 +14,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, cast
 
+from penstock.errors import Overloaded
 from penstock.http.later import Later
 from penstock.http.limits import LARGE, SLICE, TURN, time_for
 from penstock.http.parser import HEAD, IDLE, TIMED_OUT, Parser
@@ -55,13 +56,14 @@ class Connection(asyncio.Protocol):
     """Made by a server for each client. No exception leaves it: a handler's is answered 500, any other cuts it."""
 
     __slots__ = (
-        "_asked", "_begun", "_ended", "_held", "_out", "_parser", "_phase", "_reading", "_server", "_taken",
+        "_asked", "_begun", "_ended", "_heavy", "_held", "_out", "_parser", "_phase", "_reading", "_server", "_taken",
         "_transport", "_waits", "_work", "deadline",
     )  # fmt: skip
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self._held = _NOTHING
+        self._heavy = False  # something is held for it, and counted
         self._out = b""  # what a turn gathers for one write
         self._waits = 0
         self._phase = IDLE  # of the parser, when the deadline was set
@@ -78,9 +80,11 @@ class Connection(asyncio.Protocol):
     # --- what the loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
         server = self._server
-        self._parser = Parser(server.find, server.limits, transport.get_extra_info("peername"))
+        if server.doors is not None and not server.doors.enter(self, transport):
+            return
+        self._transport = cast("asyncio.Transport", transport)
+        self._parser = Parser(server.find, server.limits, transport.get_extra_info("peername"), server.guard)
         server.connections.add(self)
         self.stop()
 
@@ -99,6 +103,8 @@ class Connection(asyncio.Protocol):
             else:
                 self._parser.feed(data)
             self._go_on()
+            if self._heavy or self._parser.phase != IDLE or self._waits:
+                self._weigh()
         except Exception as problem:  # noqa: BLE001 - as in `_alone`, at once
             self.cut(problem)
 
@@ -109,6 +115,7 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._waits |= CLIENT
+        self._weigh()
         self.deadline = self._server.now + time_for(self._unsent(), self._server.limits.body_time)
 
     def resume_writing(self) -> None:
@@ -117,6 +124,7 @@ class Connection(asyncio.Protocol):
                 self._taken.set_result(None)
             self._taken = None
         self._have(CLIENT)
+        self._weigh()
 
     # --- what the server calls
 
@@ -136,11 +144,24 @@ class Connection(asyncio.Protocol):
             self._parser.refuse(TIMED_OUT)
             self._go_on()
 
+    def forget(self) -> None:
+        """Who may do what has changed."""
+        self._parser.forget()
+
+    def drop(self, why: str) -> None:
+        """Too much is held for it."""
+        self.cut(Overloaded(why))
+
     def cut(self, problem: BaseException | None = None) -> None:
         """Close at once, whatever is unsent."""
         if problem is not None:
             self._server.report(None, problem)
         self._transport.abort()
+
+    def _weigh(self) -> None:
+        size = len(self._held) + self._parser.held + (self._unsent() if self._waits & CLIENT else 0)
+        self._heavy = size > 0
+        self._server.burden.hold(self, size)
 
     # --- requests
 

@@ -37,11 +37,18 @@ class Parser:
     """One connection's requests. Those that are whole stand in `requests`, to be taken from the front."""
 
     __slots__ = (
-        "_body", "_find", "_head", "_headers", "_http", "_limits", "_peer", "_request", "_room", "_seen", "_silent",
-        "_target", "_upgrades", "awaits_continue", "expected", "finished", "phase", "refused", "requests",
+        "_body", "_find", "_guard", "_head", "_headers", "_http", "_limits", "_peer", "_request", "_room", "_seen",
+        "_silent", "_target", "_upgrades", "awaits_continue", "expected", "finished", "phase", "refused", "requests",
     )  # fmt: skip
 
-    def __init__(self, find: Callable[[bytes, bytes], Route], limits: Limits, peer: object = None) -> None:
+    def __init__(
+        self,
+        find: Callable[[bytes, bytes], Route],
+        limits: Limits,
+        peer: object = None,
+        guard: Callable[[Request], Route | None] | None = None,
+    ) -> None:
+        """`guard` gives the route that refuses a request whose head is known, if it may not go on."""
         self.requests: list[Request] = []
         self.phase = IDLE
         self.finished = False  # nothing more is read
@@ -49,6 +56,7 @@ class Parser:
         self.awaits_continue = False  # it sends the body when it is asked to
         self.expected = 0  # bytes of that body at most
         self._find = find
+        self._guard = guard
         self._limits = limits
         self._peer = peer
         self._http: HttpRequestParser = HttpRequestParser(self)
@@ -61,6 +69,11 @@ class Parser:
         self._upgrades = False  # httptools takes what follows for another protocol
         self._silent = 0  # bytes that changed nothing of what was
         self._seen: tuple[int, ...] = ()
+
+    @property
+    def held(self) -> int:
+        """Bytes of a request that is not whole."""
+        return len(self._body) + len(self._target) + self._limits.head - self._room
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes, at most SLICE of them."""
@@ -104,6 +117,10 @@ class Parser:
         request.keep_alive = False
         self.refused = True
         self._complete(request)
+
+    def forget(self) -> None:
+        """What the guard said of the last request is no rule for the next that looks like it."""
+        self._head = None
 
     def close(self) -> None:
         """Nothing is fed any more: lets go of what goes round in a circle, for the collector may be off."""
@@ -200,6 +217,8 @@ class Parser:
         route = self._find(method, path)
         self._request = request = Request(method, path, query, headers, route, self._peer)
         self._check_version(request, headers)
+        if self._guard is not None and (refusal := self._guard(request)) is not None:
+            request.route = refusal
         if b"transfer-encoding" in headers or b"content-length" in headers:
             self._check_body(request, headers)
         if method == b"CONNECT":  # what follows is meant for somebody else

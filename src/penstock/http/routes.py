@@ -27,10 +27,16 @@ MAX_BODY: Final = 64 * 1024
 _ORIGIN: Final = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]*://[^/?#]*")
 
 
-class Route:
-    """A handler, and what may be sent to it. `quiet` ones are not logged; one that `refuses` wants no body."""
+ANY: Final = "any"  # the right of who is known at all
 
-    __slots__ = ("handler", "max_body", "quiet", "refuses", "too_big")
+
+class Route:
+    """A handler, what may be sent to it, and the `right` that a guard has to ask for; without one nobody may use it.
+
+    `quiet` ones are not logged; one that `refuses` wants no body.
+    """
+
+    __slots__ = ("handler", "max_body", "quiet", "refuses", "right", "too_big")
 
     def __init__(
         self,
@@ -40,17 +46,19 @@ class Route:
         too_big: str = "BODY_TOO_BIG",
         quiet: bool = False,
         refuses: bool = False,
+        right: str = "",
     ) -> None:
         self.handler = handler
         self.max_body = max_body
         self.too_big = too_big
         self.quiet = quiet
         self.refuses = refuses
+        self.right = right
 
 
 def always(answer: Response, *, quiet: bool = False) -> Route:
     """The route of what is not answered by a handler."""
-    return Route(lambda _request: answer, max_body=DISCARD, quiet=quiet, refuses=True)
+    return Route(lambda _request: answer, max_body=DISCARD, quiet=quiet, refuses=True, right=ANY)
 
 
 BAD_REQUEST: Final = always(error(400, "INVALID_REQUEST"))
@@ -73,24 +81,30 @@ class Routes:
         max_body: int = MAX_BODY,
         too_big: str = "BODY_TOO_BIG",
         quiet: bool = False,
+        right: str = "",
     ) -> None:
         """`max_body` in bytes; a larger one is answered 413 with the words `too_big`, before it is read in."""
-        route = Route(handler, max_body=max_body, too_big=too_big, quiet=quiet)
+        route = Route(handler, max_body=max_body, too_big=too_big, quiet=quiet, right=right)
         folder, _, name = path.rpartition("/")
         table, key = (self._folders, f"{folder}/") if name.startswith(":") else (self._paths, path)
         for each in ("GET", "HEAD") if method == "GET" else (method,):
             table.setdefault(each.encode(), {})[key.encode()] = route
 
     @property
-    def known(self) -> set[tuple[str, str]]:
-        """Method and path of each, without HEAD; where a path ends with a name, there is a colon."""
+    def rights(self) -> dict[tuple[str, str], str]:
+        """The right of each, by method and path, without HEAD; where a path ends with a name, there is a colon."""
         return {
-            (method.decode(), path.decode() + end)
+            (method.decode(), path.decode() + end): route.right
             for table, end in ((self._paths, ""), (self._folders, ":"))
             for method, paths in table.items()
             if method != b"HEAD"
-            for path in paths
+            for path, route in paths.items()
         }
+
+    @property
+    def known(self) -> set[tuple[str, str]]:
+        """Method and path of each."""
+        return set(self.rights)
 
     def find(self, method: bytes, path: bytes) -> Route:
         """What answers this; never nothing."""
@@ -151,4 +165,4 @@ def _redirect(method: bytes, path: bytes) -> Route:
         query = f"?{request.query.decode('latin-1')}" if request.query else ""
         return Response(status, headers={"Location": quote(path) + query})
 
-    return Route(redirect, max_body=DISCARD, refuses=True)
+    return Route(redirect, max_body=DISCARD, refuses=True, right=ANY)

@@ -12,14 +12,15 @@ from penstock.errors import HttpError
 from penstock.http.answers import error
 from penstock.http.connection import Connection
 from penstock.http.limits import Limits
+from penstock.stream.doors import Burden
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable
 
     from penstock.http.request import Request
     from penstock.http.response import Response
     from penstock.http.routes import Route
+    from penstock.stream.doors import Doors
 
 TICK: Final = 1.0
 BACKLOG: Final = 4096  # with 100, a burst of clients waits for seconds
@@ -34,7 +35,9 @@ class Server:
 
     `log` is told of every answer, with its status and the seconds it took, unless the route is quiet; it may be set at
     any time, and None costs nothing. `on_error` is told of what went wrong in a handler, or else with no request. The
-    time is read once a second, for all connections; more often only where there is a `log`.
+    time is read once a second, for all connections; more often only where there is a `log`. `guard` is asked about each
+    request before its body is read, and may give a route that refuses it; `forget` where it may have changed its mind.
+    `doors` and `burden` are limits that it shares with other ports.
     """
 
     def __init__(
@@ -42,6 +45,9 @@ class Server:
         find: Callable[[bytes, bytes], Route],
         *,
         limits: Limits | None = None,
+        guard: Callable[[Request], Route | None] | None = None,
+        doors: Doors | None = None,
+        burden: Burden | None = None,
         log: Callable[[Request, int, float], None] | None = None,
         on_error: Callable[[Request | None, BaseException], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -49,6 +55,9 @@ class Server:
     ) -> None:
         self.find = find
         self.limits = limits or Limits()
+        self.guard = guard
+        self.doors = doors
+        self.burden = Burden(0) if burden is None else burden
         self.log = log
         self.clock = clock
         self.stopping = False
@@ -61,11 +70,14 @@ class Server:
         self._alone = asyncio.Event()
         self.sweep()
 
-    async def listen(self, sock: socket.socket, *, ssl: ssl.SSLContext | None = None) -> None:
-        """Take clients from a bound socket, which is the server's from now on."""
+    async def listen(
+        self, sock: socket.socket, wrap: Callable[[asyncio.Protocol], asyncio.BaseProtocol] | None = None
+    ) -> None:
+        """Take clients from a bound socket, which is the server's from now on; `wrap` puts TLS before each."""
+        wrap = wrap or (lambda connection: connection)
         loop = asyncio.get_running_loop()
         create = loop.create_unix_server if sock.family == socket.AF_UNIX else loop.create_server
-        listener = await create(lambda: Connection(self), sock=sock, ssl=ssl, backlog=BACKLOG)
+        listener = await create(lambda: wrap(Connection(self)), sock=sock, backlog=BACKLOG)
         self._listeners.append(listener)
         if self._timer is None:
             self._tick()
@@ -109,10 +121,18 @@ class Server:
         self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)
         self.sweep()
 
+    def forget(self) -> None:
+        """The guard is asked again about what it let pass before."""
+        for connection in self.connections:
+            connection.forget()
+
     # --- what connections tell
 
     def left(self, connection: Connection) -> None:
         self.connections.discard(connection)
+        self.burden.forget(connection)
+        if self.doors is not None:
+            self.doors.leave(connection)
         if self.stopping and not self.connections:
             self._alone.set()
 

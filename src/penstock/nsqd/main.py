@@ -30,13 +30,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 async def serve(options: Options, logger: Logger) -> None:
     """Serve until a signal asks to stop; handlers come first, then whatever can be seen from outside."""
     stopping = stop_signal()
+    from penstock.daemon.http_ports import HttpPorts
+    from penstock.daemon.security import Security
     from penstock.nsqd.connection import Connection
     from penstock.nsqd.home import Clock
-    from penstock.nsqd.http import Ports, http_server
+    from penstock.nsqd.http import Ports, routes
     from penstock.nsqd.service import Service
     from penstock.options.load import version_line
 
     logger.info("%s", version_line("nsqd"))
+    security = Security(options, logger)
+    security.reload_on_hangup()
     service = Service(options, logger, Clock())
     service.node = _node(options, logger, service)
     gc.collect()
@@ -44,18 +48,14 @@ async def serve(options: Options, logger: Logger) -> None:
     tcp_socket = bind(options.tcp_address)
     tcp = await accept(tcp_socket, lambda: Connection(service))
     logger.info("TCP: listening on %s", shown(tcp_socket))
-    http_socket = bind(options.http_address) if options.http_address else None
-    http = http_server(service, Ports(port_of(tcp_socket), port_of(http_socket)))
-    if http_socket is not None:
-        await http.listen(http_socket)
-        logger.info("HTTP: listening on %s", shown(http_socket))
+    http = HttpPorts(options, security, logger)
+    await http.listen(routes(service, Ports(port_of(tcp_socket), http.http), http.follow_log).find)
     await stopping.wait()
     logger.info("NSQ: stopping")
     tcp.close()
     await http.stop(GRACE)
     await service.stop(GRACE)
-    for address in (options.tcp_address, options.http_address):
-        remove_socket(address)
+    remove_socket(options.tcp_address)
     logger.info("NSQ: bye")
 
 

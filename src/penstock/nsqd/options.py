@@ -4,35 +4,17 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
 from penstock.daemon.logging import LEVEL, Level
+from penstock.daemon.standing import Standing
 from penstock.errors import BadOption
 from penstock.options import ADDRESS, Duration, Program, Words, duration, option
-from penstock.options.kinds import FALSE, TRUE
 
 GIB: Final = 1 << 30
 
 
-class TlsRequired(IntEnum):
-    """NSQ's numbers, which its HTTP API shows."""
-
-    NO = 0
-    EXCEPT_HTTP = 1
-    YES = 2
-
-
 METHOD: Final = Words({"get": "get", "post": "post"})
-TLS_REQUIRED: Final = Words(
-    {
-        **{word.lower(): TlsRequired.YES for word in reversed(TRUE)},  # so that `true` is the first, and shown
-        **{word.lower(): TlsRequired.NO for word in reversed(FALSE)},
-        "tcp-https": TlsRequired.EXCEPT_HTTP,
-    },
-    bare=True,
-)
-TLS_VERSION: Final = Words({"tls1.0": 0x301, "tls1.1": 0x302, "tls1.2": 0x303, "tls1.3": 0x304, "": 0x301})
 
 
 def default_node_id() -> int:
@@ -44,7 +26,7 @@ def default_node_id() -> int:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Options:
+class Options(Standing):
     """What an nsqd was asked to be. Durations are nanoseconds, sizes bytes; BadOption for what cannot be."""
 
     log_level: Level = option(Level.INFO, "the least level of the lines that are logged", kind=LEVEL, heading="Log")
@@ -63,7 +45,9 @@ class Options:
         kind=ADDRESS,
     )
     https_address: str = option(
-        "0.0.0.0:4152", "where HTTPS clients connect: host:port; of use with a certificate only", kind=ADDRESS
+        "0.0.0.0:4152",
+        "where HTTPS clients connect, if there is a certificate: host:port; empty for no HTTPS",
+        kind=ADDRESS,
     )
     debug_http: bool = option(
         False, "answer /debug/pprof/ over HTTP: where threads stand, a profile of the loop", ours=True
@@ -161,20 +145,12 @@ class Options:
         duration("10m"), "the time that those percentiles look back on"
     )
 
-    tls_cert: str = option("", "the path of the certificate", needs="TLS", heading="Security")
-    tls_key: str = option("", "the path of its private key", needs="TLS")
-    tls_client_auth_policy: str = option(
-        "",
-        "what clients must show: require (a certificate) or require-verify (one that is signed as it should be)",
-        needs="TLS",
-    )
-    tls_root_ca_file: str = option("", "the path of the certificates that sign those of clients", needs="TLS")
-    tls_required: TlsRequired = option(
-        TlsRequired.NO, "whether clients must use TLS; tcp-https leaves plain HTTP open", kind=TLS_REQUIRED, needs="TLS"
-    )
-    tls_min_version: int = option(0x301, "the lowest version of TLS that is spoken", kind=TLS_VERSION)
     auth_http_addresses: tuple[str, ...] = option(
-        (), "host:port or URL of a server to ask what a client may do", flag="auth-http-address", needs="authorization"
+        (),
+        "host:port or URL of a server to ask what a client may do",
+        flag="auth-http-address",
+        heading="Authorization",
+        needs="authorization",
     )
     auth_http_request_method: str = option("get", "the HTTP method to ask it with", kind=METHOD)
 
@@ -206,6 +182,7 @@ class Options:
         return max(1, window) if self.e2e_processing_latency_percentiles else 0
 
     def __post_init__(self) -> None:
+        Standing.__post_init__(self)
         if not self.tcp_address:
             raise BadOption("--tcp-address: it must not be empty")
         for percentile in self.e2e_processing_latency_percentiles:

@@ -27,37 +27,38 @@ def main(argv: Sequence[str] | None = None) -> int:
 async def serve(options: Options, logger: Logger) -> None:
     """Serve until a signal asks to stop; handlers come first, then whatever can be seen from outside."""
     stopping = stop_signal()
+    from penstock.daemon.http_ports import HttpPorts
+    from penstock.daemon.security import Security
     from penstock.http.answers import encoded
     from penstock.nsqlookupd.connection import Connection
-    from penstock.nsqlookupd.http import http_server
+    from penstock.nsqlookupd.http import routes
     from penstock.nsqlookupd.service import Service, steady_clock
     from penstock.options.load import version_line
 
     logger.info("%s", version_line("nsqlookupd"))
+    security = Security(options, logger)
+    security.reload_on_hangup()
     service = Service(options, logger, steady_clock())
-    tcp_socket, http_socket = bind(options.tcp_address), bind(options.http_address)
+    tcp_socket, http = bind(options.tcp_address), HttpPorts(options, security, logger)
     service.about = encoded(
         {
             "broadcast_address": options.broadcast_address,
             "hostname": socket.gethostname(),
-            "http_port": port_of(http_socket),
+            "http_port": http.http,
             "tcp_port": port_of(tcp_socket),
             "version": NSQ_VERSION,
         }
     )
     tcp = await accept(tcp_socket, lambda: Connection(service))
     logger.info("TCP: listening on %s", shown(tcp_socket))
-    http = http_server(service)
-    await http.listen(http_socket)
-    logger.info("HTTP: listening on %s", shown(http_socket))
+    await http.listen(routes(service).find)
     await stopping.wait()
     logger.info("NSQ: stopping")
     tcp.close()
     service.waiting.stop()
     await http.stop(GRACE)
     service.stop()
-    for address in (options.tcp_address, options.http_address):
-        remove_socket(address)
+    remove_socket(options.tcp_address)
     logger.info("NSQ: bye")
 
 

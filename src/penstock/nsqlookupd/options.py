@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from penstock.daemon.logging import LEVEL, Level
+from penstock.daemon.standing import Standing
 from penstock.errors import BadOption
 from penstock.options import ADDRESS, Duration, Program, duration, option
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Options:
+class Options(Standing):
     """What an nsqlookupd was asked to be. Durations are nanoseconds; BadOption for what cannot be."""
+
+    OURS: ClassVar = frozenset(Standing.__annotations__)  # NSQ's nsqlookupd has no TLS
 
     log_level: Level = option(Level.INFO, "the least level of the lines that are logged", kind=LEVEL, heading="Log")
     log_prefix: str = option("[nsqlookupd] ", "what each log line begins with", shown="[nsqlookupd] and a space")
@@ -27,6 +30,12 @@ class Options:
     )
     http_address: str = option(
         "0.0.0.0:4161", "where HTTP clients connect: host:port, or the path of a unix socket", kind=ADDRESS
+    )
+    https_address: str = option(
+        "0.0.0.0:4162",
+        "where HTTPS clients connect, if there is a certificate: host:port; empty for no HTTPS",
+        kind=ADDRESS,
+        ours=True,
     )
     debug_http: bool = option(
         False, "answer /debug/pprof/ over HTTP: where threads stand, a profile of the loop", ours=True
@@ -45,6 +54,7 @@ class Options:
     )
 
     def __post_init__(self) -> None:
+        Standing.__post_init__(self)
         for flag, address in (("tcp-address", self.tcp_address), ("http-address", self.http_address)):
             if not address:
                 raise BadOption(f"--{flag}: it must not be empty")

@@ -155,7 +155,7 @@ class Words(Kind[T]):
         return next(word for word, meant in self.words.items() if meant == value)
 
     def choices(self) -> list[str]:
-        return list(dict.fromkeys(self.show(value) for value in self.words.values()))
+        return [word for word in dict.fromkeys(self.show(value) for value in self.words.values()) if word]
 
 
 TEXT: Final = Text()

@@ -53,12 +53,19 @@ def option(
 
 
 def options_of(table: type) -> tuple[Option, ...]:
-    """The rows of an options class, in the order in which they are written."""
-    return tuple(_row(field) for field in dataclasses.fields(table))
+    """The rows of an options class, in the order in which they are written; those that it inherits are the last.
+
+    An option that NSQ has for another program alone stands in the class's `OURS`.
+    """
+    own = table.__annotations__
+    ours: frozenset[str] = getattr(table, "OURS", frozenset())
+    fields = sorted(dataclasses.fields(table), key=lambda field: field.name not in own)
+    return tuple(_row(field, field.name in ours) for field in fields)
 
 
-def _row(field: dataclasses.Field[Any]) -> Option:
+def _row(field: dataclasses.Field[Any], ours: bool) -> Option:
     facts = dict(field.metadata)
+    facts["ours"] = ours or facts.get("ours", False)
     kind = facts.pop("kind") or KINDS[str(field.type)]
     flag = facts.pop("flag") or field.name.replace("_", "-")
     key = facts.pop("key") or field.name

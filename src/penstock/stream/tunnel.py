@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from penstock.stream.doors import Doors
     from penstock.stream.layer import Layers
     from penstock.stream.tls import Tls
 
@@ -41,8 +42,9 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
         *,
         on_ready: Callable[[Tunnel], None],
         on_broken: Callable[[Tunnel, str], None],
+        doors: Doors | None = None,
     ) -> None:
-        """`tls` is the outermost of the layers, if it is there."""
+        """`tls` is the outermost of the layers, if it is there; `doors` are those that a new connection enters by."""
         asyncio.Transport.__init__(self)
         self.tls = tls
         self.layers = layers
@@ -50,6 +52,7 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
         self._known = False  # to the inner protocol
         self._on_ready = on_ready
         self._on_broken = on_broken
+        self._doors = doors
         self._ready = False
         self._early: list[bytes] = []  # written before that
         self._coming: Iterator[Buffer] | None = None  # pieces that are not given on
@@ -64,7 +67,8 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
     # --- to the socket: its protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._begin(cast("asyncio.Transport", transport), b"")
+        if self._doors is None or self._doors.enter(self, transport):
+            self._begin(cast("asyncio.Transport", transport), b"")
 
     def take_over(self, transport: asyncio.Transport, received: bytes) -> None:
         """From now on; `received` was read already, and has come through no layer."""
@@ -103,6 +107,8 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
         self._closing = True
         self._coming = None
         self._stop_timer()
+        if self._doors is not None:
+            self._doors.leave(self)
         if self._known:
             self._inner.connection_lost(exc)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LINES = f"""
 # name   token                grants
 shop     token-of-the-shop    publish:orders.*
-billing  sha256:{hashlib.sha256(b"token-of-billing").hexdigest()}  subscribe:orders.*/billing* read:orders.eu
+billing  sha256:{hashlib.sha256(b"token-of-billing").hexdigest()}  subscribe:orders.*/billing* read:bills
 
 ops      token-of-operators   *:*
 """
@@ -60,8 +60,10 @@ def test_a_token_has_one_holder(token: bytes, name: str | None) -> None:
         pytest.param(b"token-of-the-shop", ANY, None, None, True, id="whatever-needs-any-token"),
         pytest.param(b"token-of-billing", S, "orders.eu", "billing2", True, id="subscribe"),
         pytest.param(b"token-of-billing", S, "orders.eu", "shipping", False, id="to-another-channel"),
-        pytest.param(b"token-of-billing", R, "orders.eu", None, True, id="a-second-grant"),
-        pytest.param(b"token-of-billing", R, "orders.us", None, False, id="which-has-its-own-topics"),
+        pytest.param(b"token-of-billing", R, "bills", None, True, id="which-has-its-own-topics"),
+        pytest.param(b"token-of-billing", R, "orders.us", None, True, id="who-may-subscribe-may-read"),
+        pytest.param(b"token-of-billing", S, "bills", "billing", False, id="and-not-the-other-way-round"),
+        pytest.param(b"token-of-the-shop", R, "orders.eu", None, False, id="who-may-publish-may-not"),
         pytest.param(b"token-of-billing", R, None, None, False, id="read-of-all"),
         pytest.param(b"token-of-operators", A, "orders.eu", "billing", True, id="everything"),
         pytest.param(b"token-of-operators", A, None, None, True, id="of-everything"),

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from penstock.daemon.logging import Level
+from penstock.daemon.standing import TlsRequired
 from penstock.errors import BadOption
-from penstock.nsqd.options import NSQD, Options, TlsRequired
+from penstock.nsqd.options import NSQD, Options
 from penstock.options import duration, load, options_of
 from penstock.options.page import help_text, markdown
 
@@ -64,7 +65,7 @@ NSQ: list[tuple[str, str, Any]] = [
     ("tls-client-auth-policy", "tls_client_auth_policy", ""),
     ("tls-root-ca-file", "tls_root_ca_file", ""),
     ("tls-required", "tls_required", 0),
-    ("tls-min-version", "tls_min_version", 769),
+    ("tls-min-version", "tls_min_version", 0x303),  # NSQ's is TLS 1.0, which nobody should speak any more
     ("deflate", "deflate", True),
     ("max-deflate-level", "max_deflate_level", 6),
     ("snappy", "snappy", True),
@@ -79,6 +80,10 @@ OURS: list[tuple[str, str, Any]] = [
     ("retention-total-bytes", "retention_total_bytes", 10 << 30),
     ("min-free", "min_free", 1 << 30),
     ("reader-timeout", "reader_timeout", duration("168h")),
+    ("http-token-file", "http_token_file", ""),
+    ("max-connections", "max_connections", 0),
+    ("max-connections-per-address", "max_connections_per_address", 0),
+    ("max-client-memory", "max_client_memory", 1 << 30),
 ]
 
 EVERY_KEY_OF_NSQ_S_EXAMPLE = """
@@ -165,7 +170,7 @@ def test_nsq_s_example_config_is_taken(tmp_path: Path, more: str) -> None:
     assert options.max_output_buffer_timeout == duration("1s")
     assert options.e2e_processing_latency_percentiles == (1.0, 0.99, 0.95)
     assert options.tls_required is TlsRequired.NO
-    assert options.tls_min_version == 769
+    assert options.tls_min_version == 0x303  # an empty word is the default
     # and what is not built yet is noted, and nothing else
     assert [note.partition(" has no effect: ")[2] for note in notes] == [
         "this version has no registration with nsqlookupd yet",
@@ -175,12 +180,6 @@ def test_nsq_s_example_config_is_taken(tmp_path: Path, more: str) -> None:
 @pytest.mark.parametrize(
     "flag",
     [
-        "--tls-cert=a.pem",
-        "--tls-key=a.key",
-        "--tls-client-auth-policy=require",
-        "--tls-root-ca-file=ca.pem",
-        "--tls-required",
-        "--tls-required=TCP-HTTPS",
         "--auth-http-address=127.0.0.1:1",
         "--statsd-address=127.0.0.1:8125",
         "--enable-experiment=topology-aware-consumption",
@@ -225,6 +224,10 @@ def test_a_flag_that_asks_for_nothing_is_taken_without_a_word(flag: str) -> None
         ("--tcp-address=127.0.0.1", "--tcp-address: '127.0.0.1' is neither host:port"),
         ("--log-level=warning", "--log-level: 'warning' is none of debug, info, warn, error, fatal"),
         ("--tls-min-version=ssl3.0", "'ssl3.0' is none of tls1.0, tls1.1, tls1.2, tls1.3"),
+        ("--tls-required", "TLS cannot be required of clients without --tls-cert and --tls-key"),
+        ("--tls-required=TCP-HTTPS", "TLS cannot be required of clients without --tls-cert and --tls-key"),
+        ("--tls-client-auth-policy=require", "TLS cannot be required of clients without --tls-cert and --tls-key"),
+        ("--tls-client-auth-policy=request", "'request' is none of require, require-verify"),
         ("--tls-required=perhaps", "'perhaps' is none of true, false, tcp-https"),
         ("--auth-http-request-method=put", "'put' is none of get, post"),
         ("--e2e-processing-latency-percentile=1,0", "must be over 0 and at most 1, not 0"),

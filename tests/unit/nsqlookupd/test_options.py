@@ -45,7 +45,11 @@ def test_each_option_of_nsq_has_its_flag_key_and_default(flag: str, key: str, de
 def test_every_other_option_is_marked_as_ours() -> None:
     ours = {row.flag for row in options_of(Options) if row.ours or row.deprecated}
     assert {row.flag for row in options_of(Options)} == ours | {flag for flag, _, _ in NSQ}
-    assert ours == {"verbose", "debug-http"}
+    assert ours == {
+        "verbose", "debug-http", "https-address",
+        "tls-cert", "tls-key", "tls-root-ca-file", "tls-client-auth-policy", "tls-required", "tls-min-version",
+        "http-token-file", "max-connections", "max-connections-per-address", "max-client-memory",
+    }  # fmt: skip
 
 
 def test_nsq_s_example_config_is_taken(tmp_path: Path) -> None:

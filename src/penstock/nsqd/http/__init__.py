@@ -1,6 +1,5 @@
 """nsqd's HTTP API: NSQ's, route by route."""
 
-from penstock.nsqd.http.server import http_server
 from penstock.nsqd.http.table import Ports, routes
 
-__all__ = ["Ports", "http_server", "routes"]
+__all__ = ["Ports", "routes"]

@@ -1,9 +1,11 @@
-"""Which of nsqd's handlers answers what. Those that NSQ does not log are quiet."""
+"""Which of nsqd's handlers answers what, and the right that it takes. Those that NSQ does not log are quiet."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from penstock.auth.grants import Right
 from penstock.daemon.debug import Debug
 from penstock.http import Routes
 from penstock.nsqd.http.about import About
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from penstock.nsqd.service import Service
 
 
+PUBLISH, SUBSCRIBE, ADMIN, READ, ANY = Right.PUBLISH, Right.SUBSCRIBE, Right.ADMIN, Right.READ, Right.ANY
+
+
 class Ports(NamedTuple):
     """Where the node listens; -1 where it is no TCP port."""
 
@@ -36,12 +41,13 @@ def routes(service: Service, ports: Ports, on_level: Callable[[], None]) -> Rout
     """All of them; `on_level` is told of another log level, when it is set."""
     table = Routes()
     about, stats, config = About(service, ports), Stats(service), Config(service, on_level)
-    table.add("GET", "/ping", about.ping)
-    table.add("GET", "/info", about.info)
-    table.add("GET", "/stats", stats.stats)
-    table.add("GET", "/metrics", Metrics(service).metrics)
-    table.add("GET", "/config/:opt", config.get)
-    table.add("PUT", "/config/:opt", config.put, max_body=service.options.max_msg_size, too_big=TOO_BIG)
+    table.add("GET", "/ping", about.ping, right=ANY)
+    table.add("GET", "/info", about.info, right=ANY)
+    table.add("GET", "/stats", stats.stats, right=READ)
+    table.add("GET", "/metrics", Metrics(service).metrics, right=READ)
+    table.add("GET", "/config/:opt", config.get, right=READ)
+    size = service.options.max_msg_size
+    table.add("PUT", "/config/:opt", config.put, max_body=size, too_big=TOO_BIG, right=ADMIN)
     _publishing(table, service)
     _changes(table, service)
     blocks = Blocks(service)
@@ -54,25 +60,28 @@ def routes(service: Service, ports: Ports, on_level: Callable[[], None]) -> Rout
 
 def _publishing(table: Routes, service: Service) -> None:
     publishing, options = Publishing(service), service.options
+    add = partial(table.add, "POST", quiet=True, right=PUBLISH)
     for path in ("/pub", "/put"):  # its old name, which NSQ's README still says
-        table.add("POST", path, publishing.pub, max_body=options.max_msg_size, too_big="MSG_TOO_BIG", quiet=True)
+        add(path, publishing.pub, max_body=options.max_msg_size, too_big="MSG_TOO_BIG")
     for path in ("/mpub", "/mput"):
-        table.add("POST", path, publishing.mpub, max_body=options.max_body_size, quiet=True)
+        add(path, publishing.mpub, max_body=options.max_body_size)
 
 
 def _channels(table: Routes, service: Service, blocks: Blocks) -> None:
     """What NSQ's channels cannot."""
     rewinding = Rewinding(service, blocks)
     create = doing(service, Topics(service).create_channel)
-    table.add("GET", "/channel/peek", Peeking(service, blocks).peek)
-    table.add("POST", "/channel/rewind", rewinding.rewind)
-    table.add("POST", "/channel/create", lambda r: create(r) if r.arg("from") is None else rewinding.create(r))
+    table.add("GET", "/channel/peek", Peeking(service, blocks).peek, right=SUBSCRIBE)
+    add = partial(table.add, "POST", right=ADMIN)
+    add("/channel/rewind", rewinding.rewind)
+    add("/channel/create", lambda r: create(r) if r.arg("from") is None else rewinding.create(r))
 
 
 def _log(table: Routes, log: Log) -> None:
-    table.add("GET", "/log", log.log)
-    table.add("GET", "/log/read", log.read, quiet=True)
-    table.add("GET", "/log/at", log.at)
+    add = partial(table.add, "GET", right=SUBSCRIBE)
+    add("/log", log.log)
+    add("/log/read", log.read, quiet=True)
+    add("/log/at", log.at)
 
 
 def _changes(table: Routes, service: Service) -> None:
@@ -88,7 +97,8 @@ def _changes(table: Routes, service: Service) -> None:
         ("/channel/empty", topics.empty_channel),
         ("/channel/pause", topics.pause_channel),
         ("/channel/unpause", topics.unpause_channel),
-        ("/reader/commit", readers.commit),
-        ("/reader/delete", readers.delete),
     ):
-        table.add("POST", path, doing(service, change))
+        table.add("POST", path, doing(service, change), right=ADMIN)
+    add = partial(table.add, "POST", right=SUBSCRIBE)
+    add("/reader/commit", doing(service, readers.commit))
+    add("/reader/delete", doing(service, readers.delete))
