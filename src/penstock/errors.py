@@ -229,10 +229,14 @@ class SparkError(PenstockError):
 
 
 class NodeFailed(SparkError):
-    """An nsqd or nsqlookupd cannot be reached, or answers what it should not; `passing`: it may work again soon."""
+    """An nsqd or nsqlookupd cannot be reached, or answers what it should not: with which HTTP status, if with one.
 
-    def __init__(self, message: str, *, passing: bool = False) -> None:
+    `passing`: it may work again soon.
+    """
+
+    def __init__(self, message: str, status: int = 0, *, passing: bool = False) -> None:
         super().__init__(message)
+        self.status = status
         self.passing = passing
 
 

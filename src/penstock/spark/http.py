@@ -118,6 +118,15 @@ class Connection:
         except ValueError:
             raise NodeFailed(f"{self.url}{target} answers no JSON: is it an nsqd or nsqlookupd?") from None
 
+    def json_if_any(self, target: str) -> Any:
+        """The same, and None where there is no such thing (404)."""
+        try:
+            return self.json(target)
+        except NodeFailed as error:
+            if error.status == 404:
+                return None
+            raise
+
     def stream(self, target: str) -> http.client.HTTPResponse | Answer:
         """An answer of status 200, to be read to its end (else `close`); any other one whole.
 
@@ -147,7 +156,9 @@ class Connection:
 
     def refused(self, target: str, answer: Answer) -> NodeFailed:
         """The error for a status that was not expected."""
-        return NodeFailed(f"{self.url}{target} answers {answer.message}", passing=answer.status in PASSING)
+        return NodeFailed(
+            f"{self.url}{target} answers {answer.message}", answer.status, passing=answer.status in PASSING
+        )
 
     def _send(self, method: str, target: str, body: bytes | memoryview | None) -> http.client.HTTPResponse:
         kept = self._http.sock is not None

@@ -154,7 +154,11 @@ class ConnectionOptions:
 
 def name_of(row: Option) -> str:
     """How a user of Spark writes the option."""
-    first, *rest = row.field.split("_")
+    return camel(row.field)
+
+
+def camel(field: str) -> str:
+    first, *rest = field.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
 
