@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyspark.sql.datasource import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.types import StructType
 
 
 class NsqDataSource(DataSource):
@@ -11,3 +17,20 @@ class NsqDataSource(DataSource):
     @classmethod
     def name(cls) -> str:
         return "nsq"
+
+    # --- the source
+
+    def schema(self) -> str:
+        from penstock.spark.source import rows
+
+        return rows.schema(self.options)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        from penstock.spark.source import batch_reader
+
+        return batch_reader.reader(self.options, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from penstock.spark.source import stream_reader
+
+        return stream_reader.reader(self.options, schema)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from penstock.errors import BadOption
 from penstock.options import option
 from penstock.spark.options import SIZE, WHOLE, YES_NO, ConnectionOptions, name_of, read_options, table_rows
+from penstock.spark.page import markdown
 
 NODE = {"nsqd": "a:4151"}
 
@@ -97,6 +99,11 @@ def test_the_docs_have_a_row_for_each_option() -> None:
     rows = [row for row in table_rows(Table) if row.startswith("| `")]
     assert len(rows) == 9
     assert "| `bytesAtOnce` | size | `1m` | how much |" in rows
+
+
+def test_the_page_of_options_is_up_to_date() -> None:
+    page = Path(__file__).parents[3] / "docs" / "spark-options.md"
+    assert page.read_text() == markdown(), "run `make docs`"
 
 
 def test_a_field_in_the_table_is_a_name_in_camel_case() -> None:

@@ -1,0 +1,43 @@
+"""Which nodes there are: the addresses in the options, or those that nsqlookupd names. Knows no topic's log."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import NodeFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from penstock.spark.http import Connection
+    from penstock.spark.source.options import SourceOptions
+
+_logger = logging.getLogger("penstock.spark")
+
+
+def addresses(options: SourceOptions, connect: Callable[[str], Connection]) -> dict[str, bool]:
+    """The URLs of the nodes, and whether each has something that is read, as far as is known."""
+    if options.nsqd:
+        return dict.fromkeys(options.nsqd, True)
+    found: dict[str, bool] = {}
+    failures: list[NodeFailed] = []
+    for lookupd in options.lookupd:
+        try:
+            for producer in connect(lookupd).json("/nodes")["producers"] or ():
+                url, has = _url(producer), any(map(options.chooses, producer["topics"] or ()))
+                found[url] = found.get(url, False) or has
+        except NodeFailed as error:
+            failures.append(error)
+        except (KeyError, TypeError, AttributeError):
+            failures.append(NodeFailed(f"{lookupd}/nodes names no nodes: is it an nsqlookupd?"))
+    if len(failures) == len(options.lookupd):
+        raise failures[0]
+    for failure in failures:
+        _logger.warning("%s; the other nsqlookupd are believed", failure)
+    return found
+
+
+def _url(producer: Any) -> str:
+    host = producer["broadcast_address"]
+    return f"http://{f'[{host}]' if ':' in host else host}:{producer['http_port']}"
