@@ -4,7 +4,7 @@ SIMULATIONS ?= 100
 CODE ?= src tests typings scripts/docs.py hot_modules.py $(wildcard bench)
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
-PLAIN := $(wildcard tests/unit/protocol tests/unit/log tests/unit/broker)
+PLAIN := $(wildcard tests/unit/protocol tests/unit/log tests/unit/broker tests/unit/client)
 
 .DEFAULT_GOAL := help
 .PHONY: help test test-slow lint fuzz bench demo docs annotate clean compiled
@@ -12,7 +12,7 @@ PLAIN := $(wildcard tests/unit/protocol tests/unit/log tests/unit/broker)
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test: compiled ## the ordinary suite, compiled; then protocol and log once more, plain
+test: compiled ## the ordinary suite, compiled; then protocol, log and client once more, plain
 	$(PYTEST) --ignore=tests/spark
 	$(BIN)/pytest tests/spark
 	PENSTOCK_PURE=1 $(PYTEST) $(PLAIN)

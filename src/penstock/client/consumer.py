@@ -152,15 +152,16 @@ class Consumer:
         self._turn = Turn(self._loop, self._end_turn)
         self._keeper = Keeper(self._converse)
         if self._lookupd:
-            self._discovery = Discovery(self._lookupd, self._keeper.want, self._poll_interval, self.topic)
+            self._discovery = Discovery(self._lookupd, self._want, self._poll_interval, self.topic)
             self._discovery.start()
         else:
-            self._keeper.want(self._addresses)
+            self._want(self._addresses)
 
     def stop(self) -> None:
         """No new messages: iterating ends, and handlers that have begun go on. May be called from a signal handler."""
         if self._opened and not self._intake.stopping:
             self._intake.stop()
+            self._want(())
             self._wake_all()
             self._patience = self._loop.call_later(self._stop_timeout, self._lose_patience)
 
@@ -284,6 +285,10 @@ class Consumer:
         self._set_timer()
 
     # --- connections, and what comes
+
+    def _want(self, nsqds: Iterable[Address]) -> None:
+        if self._keeper is not None:
+            self._keeper.want(() if self._intake.stopping else nsqds)
 
     async def _converse(self, address: Address) -> None:
         connection: Connection = await connect(address, self._turn, self._manner, (self.topic, self.channel))

@@ -67,7 +67,9 @@ class Discovery:
             pause = self._interval * random.uniform(1 - _JITTER, 1)
             try:
                 found = await self._ask(lookupd, revision)
-            except LookupFailed as error:
+            except Exception as error:  # noqa: BLE001  whatever it is, it must not be the last try
+                if not isinstance(error, LookupFailed):
+                    _log.exception("nsqlookupd %s: what nobody foresaw", lookupd)
                 failures += 1
                 revision = ""
                 pause = min(_RETRY * 2.0 ** min(failures, 20), pause)

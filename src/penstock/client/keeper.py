@@ -68,6 +68,9 @@ class Keeper:
                     why = "the connection ended"
                 except (OSError, PenstockError) as error:
                     why = str(error) or type(error).__name__
+                except Exception as error:  # noqa: BLE001  whatever it is, it must not be the last try
+                    why = f"{type(error).__name__}: {error}"
+                    _log.exception("nsqd %s: what nobody foresaw", address)
                 failures = 0 if loop.time() - began > _LASTED else failures + 1
                 if address in self._wanted:
                     await self._pause(address, failures, why)

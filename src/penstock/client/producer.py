@@ -217,7 +217,12 @@ class Producer:
                 raise Closed("this producer is not open")
             place = self._loop.create_future()
             self._for_room.append(place)
-            await place
+            try:
+                await place
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled():
+                    self._let_in(1)  # the room that it was given is somebody else's
+                raise
 
     def _let_in(self, count: int) -> None:
         waiting = self._for_room

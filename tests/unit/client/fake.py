@@ -6,7 +6,9 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
+
+import uvloop
 
 from tests.unit.client.builders import OK, delivery, frame, refusal
 
@@ -16,14 +18,23 @@ IDENTIFIED = {"max_rdy_count": 2500, "msg_timeout": 60_000, "max_msg_timeout": 9
 _WITH_BODY = (b"IDENTIFY", b"AUTH", b"PUB", b"MPUB", b"DPUB")
 
 
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
+Run: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]  # plays a scene
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
+
+
+def run(coroutine: Coroutine[Any, Any, T], loop: str = "asyncio") -> T:
     """To its end, or for as long as no test takes."""
 
     async def main() -> T:
         async with asyncio.timeout(20):
             return await coroutine
 
-    return asyncio.run(main())
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        return runner.run(main())
 
 
 class FakeNsqd:

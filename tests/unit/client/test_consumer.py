@@ -11,7 +11,7 @@ import pytest
 from penstock.client import Consumer, Message
 from penstock.errors import BadChannel, BadTopic, Closed
 from tests.unit.client.builders import HEARTBEAT, id_of, refusal
-from tests.unit.client.fake import FakeLookupd, FakeNsqd, refused, run, soon
+from tests.unit.client.fake import FakeLookupd, FakeNsqd, Run, refused, soon
 
 
 def fins(*numbers: int) -> list[bytes]:
@@ -22,7 +22,7 @@ def consumer(nsqd: FakeNsqd, **settings: object) -> Consumer:
     return Consumer("events", "archive", nsqd=nsqd.address, **settings)  # type: ignore[arg-type]
 
 
-def test_messages_come_one_by_one_and_are_finished() -> None:
+def test_messages_come_one_by_one_and_are_finished(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd) as messages:
             await nsqd.seen(b"RDY")
@@ -40,7 +40,7 @@ def test_messages_come_one_by_one_and_are_finished() -> None:
     run(scene())
 
 
-def test_a_block_finishes_its_message_or_requeues_it() -> None:
+def test_a_block_finishes_its_message_or_requeues_it(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd, backoff=0) as messages:
             await nsqd.seen(b"RDY")
@@ -59,7 +59,7 @@ def test_a_block_finishes_its_message_or_requeues_it() -> None:
 
 
 def test_handlers_run_so_many_at_once_and_what_they_raise_requeues_the_message(
-    caplog: pytest.LogCaptureFixture,
+    run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scene() -> None:
         running, most = 0, 0
@@ -92,7 +92,7 @@ def test_handlers_run_so_many_at_once_and_what_they_raise_requeues_the_message(
     assert "not this one" in caplog.text
 
 
-def test_a_message_that_came_too_often_is_given_up_and_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_message_that_came_too_often_is_given_up_and_told_of(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         given_up: list[bytes] = []
 
@@ -113,7 +113,7 @@ def test_a_message_that_came_too_often_is_given_up_and_told_of(caplog: pytest.Lo
     assert "given up after 3 attempts" in caplog.text
 
 
-def test_a_message_that_cannot_be_given_up_is_requeued() -> None:
+def test_a_message_that_cannot_be_given_up_is_requeued(run: Run) -> None:
     async def scene() -> None:
         def give_up(_message: Message) -> None:
             raise OSError("no room in the morgue")
@@ -128,7 +128,7 @@ def test_a_message_that_cannot_be_given_up_is_requeued() -> None:
     run(scene())
 
 
-def test_a_stop_ends_the_iteration_and_lets_the_last_message_be_finished() -> None:
+def test_a_stop_ends_the_iteration_and_lets_the_last_message_be_finished(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd) as messages:
             await nsqd.seen(b"RDY")
@@ -144,7 +144,7 @@ def test_a_stop_ends_the_iteration_and_lets_the_last_message_be_finished() -> No
     run(scene())
 
 
-def test_a_stop_wakes_whoever_waits_for_a_message() -> None:
+def test_a_stop_wakes_whoever_waits_for_a_message(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd) as messages:
             waiting = [asyncio.create_task(_all(messages)) for _ in range(3)]
@@ -158,7 +158,20 @@ def test_a_stop_wakes_whoever_waits_for_a_message() -> None:
     run(scene())
 
 
-def test_handlers_that_do_not_end_are_cancelled_and_their_messages_given_back() -> None:
+def test_a_consumer_that_was_stopped_connects_to_nobody_again(run: Run) -> None:
+    async def scene() -> None:
+        async with FakeNsqd() as nsqd, consumer(nsqd) as messages:
+            await nsqd.seen(b"RDY")
+            messages.stop()
+            nsqd.drop()
+            keeper = messages._keeper
+            assert keeper is not None
+            await soon(lambda: not keeper._tasks)
+
+    run(scene())
+
+
+def test_handlers_that_do_not_end_are_cancelled_and_their_messages_given_back(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd, stop_timeout=0.01) as messages:
             working = asyncio.create_task(messages.run(lambda _message: asyncio.Event().wait()))
@@ -172,7 +185,7 @@ def test_handlers_that_do_not_end_are_cancelled_and_their_messages_given_back() 
     run(scene())
 
 
-def test_leaving_gives_back_what_was_not_answered() -> None:
+def test_leaving_gives_back_what_was_not_answered(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd:
             async with consumer(nsqd) as messages:
@@ -184,7 +197,7 @@ def test_leaving_gives_back_what_was_not_answered() -> None:
     run(scene())
 
 
-def test_one_task_that_is_cancelled_takes_no_message_from_another() -> None:
+def test_one_task_that_is_cancelled_takes_no_message_from_another(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd) as messages:
             await nsqd.seen(b"RDY")
@@ -203,7 +216,7 @@ def test_one_task_that_is_cancelled_takes_no_message_from_another() -> None:
     run(scene())
 
 
-def test_an_nsqd_that_went_is_connected_to_again_and_what_it_gave_is_forgotten() -> None:
+def test_an_nsqd_that_went_is_connected_to_again_and_what_it_gave_is_forgotten(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd) as messages:
             await nsqd.seen(b"RDY")
@@ -223,7 +236,7 @@ def test_an_nsqd_that_went_is_connected_to_again_and_what_it_gave_is_forgotten()
     run(scene())
 
 
-def test_failures_hold_all_back() -> None:
+def test_failures_hold_all_back(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd) as messages:
             await nsqd.seen(b"RDY")
@@ -235,7 +248,7 @@ def test_failures_hold_all_back() -> None:
     run(scene())
 
 
-def test_what_nsqd_refuses_of_one_message_is_counted_and_nothing_ends() -> None:
+def test_what_nsqd_refuses_of_one_message_is_counted_and_nothing_ends(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd) as messages:
             await nsqd.seen(b"RDY")
@@ -248,7 +261,7 @@ def test_what_nsqd_refuses_of_one_message_is_counted_and_nothing_ends() -> None:
     run(scene())
 
 
-def test_the_limit_can_be_changed_while_it_runs() -> None:
+def test_the_limit_can_be_changed_while_it_runs(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd) as messages:
             await nsqd.seen(b"RDY")
@@ -260,7 +273,7 @@ def test_the_limit_can_be_changed_while_it_runs() -> None:
 
 
 @pytest.mark.parametrize("revisions", [False, True], ids=["polled", "waited-for"])
-def test_nsqlookupd_names_nsqd_and_new_ones_are_found(revisions: bool) -> None:
+def test_nsqlookupd_names_nsqd_and_new_ones_are_found(run: Run, revisions: bool) -> None:
     async def scene() -> None:
         async with (
             FakeNsqd() as one,
@@ -281,7 +294,7 @@ def test_nsqlookupd_names_nsqd_and_new_ones_are_found(revisions: bool) -> None:
     run(scene())
 
 
-def test_one_nsqlookupd_that_is_gone_and_back_changes_nothing() -> None:
+def test_one_nsqlookupd_that_is_gone_and_back_changes_nothing(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, FakeLookupd(nsqd) as gone:
             pass
@@ -297,7 +310,7 @@ def test_one_nsqlookupd_that_is_gone_and_back_changes_nothing() -> None:
     run(scene())
 
 
-def test_what_cannot_be_is_told_before_anything_is_done() -> None:
+def test_what_cannot_be_is_told_before_anything_is_done(run: Run) -> None:
     with pytest.raises(BadTopic):
         Consumer("no name", "c", nsqd="a")
     with pytest.raises(BadChannel):

@@ -11,7 +11,7 @@ from penstock.client import Producer, SyncProducer
 from penstock.errors import AnswerLost, BadMessage, BadTopic, Closed, HandshakeFailed, NotSent
 from penstock.protocol import requests
 from tests.unit.client.builders import HEARTBEAT, OK
-from tests.unit.client.fake import FakeLookupd, FakeNsqd, refused, refusing, run, soon
+from tests.unit.client.fake import FakeLookupd, FakeNsqd, Run, refused, refusing, soon
 
 
 def commands(nsqd: FakeNsqd) -> list[tuple[bytes, bytes]]:
@@ -23,7 +23,7 @@ def body_of(bodies: list[bytes]) -> bytes:
     return requests.mpub("t", bodies).partition(b"\n")[2][4:]
 
 
-def test_a_publish_returns_when_it_is_answered_and_not_before() -> None:
+def test_a_publish_returns_when_it_is_answered_and_not_before(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, Producer(nsqd.address) as producer:
             nsqd.answer = lambda _line, _body: None
@@ -37,7 +37,7 @@ def test_a_publish_returns_when_it_is_answered_and_not_before() -> None:
     run(scene())
 
 
-def test_what_many_tasks_publish_at_once_is_one_mpub() -> None:
+def test_what_many_tasks_publish_at_once_is_one_mpub(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, Producer(nsqd.address) as producer:
             await producer.publish("t", b"connected")
@@ -47,7 +47,7 @@ def test_what_many_tasks_publish_at_once_is_one_mpub() -> None:
     run(scene())
 
 
-def test_many_and_deferred_ones_are_commands_of_their_own() -> None:
+def test_many_and_deferred_ones_are_commands_of_their_own(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, Producer(nsqd.address) as producer:
             await producer.publish_many("t", (body for body in (b"1", bytearray(b"2"), memoryview(b"3"))))
@@ -63,7 +63,7 @@ def test_many_and_deferred_ones_are_commands_of_their_own() -> None:
     run(scene())
 
 
-def test_a_message_whose_answer_was_lost_says_so_and_the_next_one_goes_over_a_new_connection() -> None:
+def test_a_message_whose_answer_was_lost_says_so_and_the_next_one_goes_over_a_new_connection(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, Producer(nsqd.address) as producer:
             nsqd.answer = lambda _line, _body: None
@@ -78,7 +78,7 @@ def test_a_message_whose_answer_was_lost_says_so_and_the_next_one_goes_over_a_ne
     run(scene())
 
 
-def test_an_answer_that_does_not_come_in_time_is_a_lost_one() -> None:
+def test_an_answer_that_does_not_come_in_time_is_a_lost_one(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, Producer(nsqd.address, timeout=0.1) as producer:
             nsqd.answer = lambda _line, _body: None
@@ -89,7 +89,7 @@ def test_an_answer_that_does_not_come_in_time_is_a_lost_one() -> None:
     run(scene())
 
 
-def test_without_an_nsqd_a_message_waits_and_is_not_sent_in_the_end() -> None:
+def test_without_an_nsqd_a_message_waits_and_is_not_sent_in_the_end(run: Run) -> None:
     async def scene() -> None:
         nsqd = FakeNsqd()
         await nsqd.start()
@@ -103,7 +103,7 @@ def test_without_an_nsqd_a_message_waits_and_is_not_sent_in_the_end() -> None:
     run(scene())
 
 
-def test_a_message_waits_for_an_nsqd_that_comes_later() -> None:
+def test_a_message_waits_for_an_nsqd_that_comes_later(run: Run) -> None:
     async def scene() -> None:
         nsqd = FakeNsqd()
         await nsqd.start()
@@ -122,7 +122,7 @@ def test_a_message_waits_for_an_nsqd_that_comes_later() -> None:
     run(scene())
 
 
-def test_a_bad_message_fails_alone_among_those_that_went_out_with_it() -> None:
+def test_a_bad_message_fails_alone_among_those_that_went_out_with_it(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, Producer(nsqd.address) as producer:
             nsqd.answer = refusing(b"bad")
@@ -139,7 +139,7 @@ def test_a_bad_message_fails_alone_among_those_that_went_out_with_it() -> None:
 @pytest.mark.parametrize(
     ("limits", "fits"), [({"max_pending": 2}, 2), ({"max_pending_bytes": 3}, 3)], ids=["messages", "bytes"]
 )
-def test_more_than_may_be_pending_waits_to_be_taken(limits: dict[str, int], fits: int) -> None:
+def test_more_than_may_be_pending_waits_to_be_taken(run: Run, limits: dict[str, int], fits: int) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, Producer(nsqd.address, **limits) as producer:  # type: ignore[arg-type]
             nsqd.answer = lambda _line, _body: None
@@ -154,7 +154,31 @@ def test_more_than_may_be_pending_waits_to_be_taken(limits: dict[str, int], fits
     run(scene())
 
 
-def test_several_nsqd_are_published_to_in_turn_and_one_that_is_gone_is_passed_over() -> None:
+def test_room_that_a_cancelled_task_was_given_is_another_ones(run: Run) -> None:
+    async def scene() -> None:
+        async with FakeNsqd() as nsqd, Producer(nsqd.address, max_pending=1, timeout=1000.0) as producer:
+            nsqd.answer = lambda _line, _body: None
+            first, second, third = [asyncio.create_task(producer.publish("t", body)) for body in (b"1", b"2", b"3")]
+            await nsqd.seen(b"PUB")
+            # when there is room for the second, which is cancelled before it takes it
+            nsqd.answer = lambda _line, _body: OK
+            let_in = producer._let_in
+
+            def let_in_and_cancel(count: int) -> None:
+                let_in(count)
+                second.cancel()
+
+            producer._let_in = let_in_and_cancel  # type: ignore[method-assign]
+            nsqd.send(OK)
+            # then the third has it
+            await third
+            await first
+            assert [body for _, body in commands(nsqd)] == [b"1", b"3"]
+
+    run(scene())
+
+
+def test_several_nsqd_are_published_to_in_turn_and_one_that_is_gone_is_passed_over(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as one, FakeNsqd() as two, Producer([one.address, two.address]) as producer:
             await one.seen(b"IDENTIFY")
@@ -172,7 +196,7 @@ def test_several_nsqd_are_published_to_in_turn_and_one_that_is_gone_is_passed_ov
     run(scene())
 
 
-def test_nsqlookupd_names_the_nsqd_that_have_the_topic_and_others_are_for_new_topics() -> None:
+def test_nsqlookupd_names_the_nsqd_that_have_the_topic_and_others_are_for_new_topics(run: Run) -> None:
     async def scene() -> None:
         async with (
             FakeNsqd() as nsqd,
@@ -190,7 +214,7 @@ def test_nsqlookupd_names_the_nsqd_that_have_the_topic_and_others_are_for_new_to
     run(scene())
 
 
-def test_leaving_waits_for_what_others_publish() -> None:
+def test_leaving_waits_for_what_others_publish(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd:
             nsqd.answer = lambda _line, _body: None
@@ -204,7 +228,7 @@ def test_leaving_waits_for_what_others_publish() -> None:
     run(scene())
 
 
-def test_leaving_by_an_error_waits_for_nothing() -> None:
+def test_leaving_by_an_error_waits_for_nothing(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd:
             nsqd.answer = lambda _line, _body: None
@@ -223,7 +247,7 @@ def test_leaving_by_an_error_waits_for_nothing() -> None:
     run(scene())
 
 
-def test_what_cannot_be_published_is_told_at_once() -> None:
+def test_what_cannot_be_published_is_told_at_once(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, Producer(nsqd.address) as producer:
             assert isinstance(await refused(producer.publish("no name", b"1")), BadTopic)
@@ -238,7 +262,7 @@ def test_what_cannot_be_published_is_told_at_once() -> None:
         Producer()
 
 
-def test_a_heartbeat_is_answered() -> None:
+def test_a_heartbeat_is_answered(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, Producer(nsqd.address) as producer:
             await producer.publish("t", b"1")
@@ -249,7 +273,7 @@ def test_a_heartbeat_is_answered() -> None:
     run(scene())
 
 
-def test_an_nsqd_that_asks_for_a_secret_is_told_it() -> None:
+def test_an_nsqd_that_asks_for_a_secret_is_told_it(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd(auth_required=True) as nsqd, Producer(nsqd.address, secret="open sesame") as producer:
             await producer.publish("t", b"1")
@@ -277,7 +301,7 @@ async def blocking(nsqd: FakeNsqd, *acts: tuple[object, ...]) -> list[object]:
     return await asyncio.to_thread(act)
 
 
-def test_the_blocking_producer_publishes_and_waits_for_each_answer() -> None:
+def test_the_blocking_producer_publishes_and_waits_for_each_answer(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd(auth_required=False) as nsqd:
             done = await blocking(
@@ -289,7 +313,7 @@ def test_the_blocking_producer_publishes_and_waits_for_each_answer() -> None:
     run(scene())
 
 
-def test_the_blocking_producer_tells_what_went_wrong_and_connects_again() -> None:
+def test_the_blocking_producer_tells_what_went_wrong_and_connects_again(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd:
             nsqd.answer = refusing(b"bad")
@@ -304,7 +328,7 @@ def test_the_blocking_producer_tells_what_went_wrong_and_connects_again() -> Non
     run(scene())
 
 
-def test_the_blocking_producer_knows_a_lost_answer_from_a_message_that_was_not_sent() -> None:
+def test_the_blocking_producer_knows_a_lost_answer_from_a_message_that_was_not_sent(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd:
             nsqd.answer = lambda _line, _body: None
@@ -319,7 +343,7 @@ def test_the_blocking_producer_knows_a_lost_answer_from_a_message_that_was_not_s
     run(scene())
 
 
-def test_the_blocking_producer_refuses_an_nsqd_that_asks_for_more_than_it_has() -> None:
+def test_the_blocking_producer_refuses_an_nsqd_that_asks_for_more_than_it_has(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd(auth_required=True) as nsqd:
             (error,) = await blocking(nsqd, ("publish", "t", b"1"))
