@@ -243,7 +243,7 @@ class Segment:
     def mark_end(self) -> None:
         """The next recovery may begin at the end; for a clean stop, after the flush."""
         index = self.index
-        if self.position and not self.closed and index.positions[-1] != self.position:
+        if self.position and not self.closed and self.position not in index.positions[-1:]:
             index.add(self.end, self.last_time, self.position)
         self.write_index(self.flushed_to(self.flushed))
 

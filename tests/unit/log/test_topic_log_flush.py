@@ -143,6 +143,24 @@ def test_a_flush_that_cannot_begin_holds_no_file() -> None:
     assert len(log.disk) == 0
 
 
+def test_a_log_can_be_closed_as_soon_as_it_is_healed() -> None:
+    # given a batch that was flushed, and one whose flush failed and that was copied to a new file
+    files = FailingFiles(MemoryFiles())
+    log = new_log(files, sync_every=1)
+    log.append([b"0"], 0)
+    flush_log(log)
+    log.append([b"1"], 0)
+    files.fail(errno.EIO, on="flush", path="*.log")
+    for _ in range(2):
+        work = log.work()
+        assert work is not None
+        work()
+    assert still_refused(log) is None
+    # when it is closed with nothing appended since, then it is all there
+    log.close()
+    assert texts(read_all(open_log(files.beneath))) == EXPECTED[:2]
+
+
 @pytest.mark.parametrize("flushed", [0, 1, 150])
 def test_new_files_take_the_place_of_old_ones_though_nothing_can_be_read_then(flushed: int) -> None:
     # given a segment of which a part is flushed, with marks in its index, and a flush of the rest that fails
