@@ -90,7 +90,7 @@ def _restore_topic(
 
 def _settle(node: Node, log: TopicLog, *, known: bool) -> None:
     """A log that the journal does not name: left of a deletion, or of a creation that nobody was told of."""
-    if known or (log.end == 0 and not log.deferred_count):
+    if known or not (log.bytes or log.deferred_count):
         node.run(node.data_path.delete(log), lambda: None)
         return
     node.logger.warn("TOPIC(%s): found, and not in the journal; taken up without channels", log.birth.name)

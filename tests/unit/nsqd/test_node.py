@@ -199,6 +199,16 @@ def test_a_kill_while_a_topic_is_made_again_costs_none_of_its_channels(calls: in
     assert sorted(world.home("t").topic.channels) == ["one", "two"]
 
 
+def test_of_a_topic_whose_making_was_killed_before_its_small_file_was_there_nothing_is_left() -> None:
+    world = World()
+    world.node.data_path.abandon()
+    world.files.make_directory(f"{PATH}/topics/t@0123456789abcdef")
+    world.start()
+    world.work()
+    assert not world.node.homes
+    assert list(world.files.list(f"{PATH}/topics")) == []
+
+
 def test_an_emptied_topic_and_channel_stay_empty() -> None:
     world = World()
     world.publish("t", b"a")
