@@ -92,10 +92,12 @@ class Client:
         for command in self._commands:
             if command.stop <= until:
                 command.begin()
-                if command.topic:
-                    self.model.touching.add(command.topic)
-                    if self.model.troubled:
-                        self.model.attempted.add(command.topic)
+            if command.topic:
+                self.model.touching.add(command.topic)
+                if self.model.troubled:
+                    self.model.attempted.add(command.topic)
+            if command.stop > until:
+                return  # the line of an MPUB opens its topic before its body is here
 
     @property
     def unfed(self) -> int:

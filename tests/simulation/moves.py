@@ -79,6 +79,7 @@ class Simulation:
             self.world.turn()
         except Killed:
             self.world.kill()
+            self.oracle.killed()
             self._ended(Bounds(said=self.oracle.said))
         self.clients = [client for client in self.clients if not client.gone]
         self.model.touching.clear()
@@ -330,6 +331,7 @@ class Simulation:
 
     def kill(self) -> None:
         self.world.kill()
+        self.oracle.killed()
         self._ended(Bounds(said=self.oracle.said))
 
     def kill_soon(self) -> None:

@@ -37,6 +37,8 @@ class Oracle:
         self.sure = Mark(0, 0, 0)  # the last mark that is on the device
         self.flushed: dict[str, int] = {}  # by incarnation
         self.put: dict[str, int] = {}  # the step up to which what was deferred is on the device
+        self.doubted: set[str] = set()  # logs of which Linux may have lost something that a later flush does not tell
+        self._failed: set[str] = set()  # logs of which a flush failed, and what it lost is not copied yet
         self._marks: list[Mark] = []
         self._ticked = 0
         self._errors = 0
@@ -91,6 +93,10 @@ class Oracle:
         for home in self.world.node.homes.values():
             if isinstance(home.log, TopicLog):
                 incarnation = home.log.birth.incarnation
+                failed = home.log.refused or any(segment.flush_failed for segment in home.log.chain.segments)
+                (self._failed.add if failed else self._failed.discard)(incarnation)
+                if incarnation in self.doubted:
+                    continue
                 self.flushed[incarnation] = max(home.log.flushed, self.flushed.get(incarnation, 0))
                 if not home.log.timetable.dirty and home.log.flushed == home.log.end:  # with what was moved
                     self.put[incarnation] = step
@@ -99,8 +105,14 @@ class Oracle:
         """A life: nothing of it was written down."""
         self._ticked, self._errors = self.world.node._ticked, self.world.logger.journal_errors
 
+    def killed(self) -> None:
+        """Whoever comes next does not know of a flush that failed: what it flushes again may be gone."""
+        self.doubted |= self._failed
+
     def all_is_on_the_device(self) -> None:
         """After a power cut: what is found was found there; not what the start itself wrote down."""
+        self.doubted.clear()
+        self._failed.clear()
         step = self.model.step
         self.said = step
         self._marks.clear()
