@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_right
+from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock.errors import LogError, log_error
@@ -40,8 +41,8 @@ class Chain:
     """Segments by first offset; the last one takes the batches."""
 
     __slots__ = (
-        "_firsts", "_loaded", "directory", "directory_dirty", "disk", "index_from", "max_bytes", "prefix", "seed",
-        "segments",
+        "_firsts", "_loaded", "_unsettled", "directory", "directory_dirty", "disk", "index_from", "max_bytes", "prefix",
+        "seed", "segments",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, seed: int, max_bytes: int, prefix: str = "") -> None:
@@ -55,6 +56,7 @@ class Chain:
         self.directory_dirty = False  # files were created whose names a power cut could still take
         self._firsts: list[int] = []
         self._loaded: list[Segment] = []
+        self._unsettled: deque[int] = deque()  # where batches begin that a recovery has to find, ascending
 
     def recover(self, earliest: int) -> list[int]:
         """Find the segments in the directory; those wholly below `earliest` were meant to be deleted, and are.
@@ -273,13 +275,38 @@ class Chain:
 
     def _index_flushed(self, segment: Segment, position: int) -> None:
         """The segment is on the device up to `position`: so may its index be, and where it is sealed, out of memory."""
-        entries = segment.flushed_to(position)
+        entries = segment.flushed_to(position, self.settled)
         if segment.position >= self.index_from:
             segment.write_index(entries)
         self._keep_loaded(segment)
 
     def _directory_not_flushed(self, _error: OSError) -> None:
         self.directory_dirty = True
+
+    def mark_end(self) -> None:
+        """For a clean stop, after the flush: the next start need not read what it need not find."""
+        for segment in self.segments[-1:]:
+            segment.mark_end(self.settled)
+
+    # --- batches that only these files know of
+
+    @property
+    def settled(self) -> int:
+        """The offset behind which no index mark may stand."""
+        return self._unsettled[0] if self._unsettled else MAX_ID
+
+    def unsettle(self, first: int) -> None:
+        """A recovery has to find the batch that begins there."""
+        self._unsettled.append(first)
+
+    def settle(self, end: int) -> None:
+        """No recovery has to find what begins below `end`: the marks may be written that waited for that."""
+        first = self.settled
+        while self._unsettled and self._unsettled[0] < end:
+            self._unsettled.popleft()
+        if first < end:
+            for segment in self.segments[max(0, bisect_right(self._firsts, first) - 1) :]:
+                self._index_flushed(segment, segment.flushed)
 
     def kept_from(self, offset: int) -> int:
         """Where the first segment begins that does not lie wholly below `offset`; 0 where that is above it."""

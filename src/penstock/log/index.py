@@ -5,6 +5,7 @@
     MARK    offset | append time | position     the batch that begins with `offset` begins (or will) at `position`
     GAP     first lost | next good | position   bad bytes begin at `position`; the MARK behind it says where they end
     SEAL    end offset | last append time | end position      the segment is closed
+    END     the same                                          it went so far once, and recovery begins before that
 
 A MARK is written to the file only when all before its position is flushed to the device; so the last one in the file
 is where recovery begins. Marks that are not yet in the file live in memory.
@@ -19,9 +20,12 @@ from typing import Final, NamedTuple
 
 from zlib_ng.zlib_ng import crc32
 
+from penstock.protocol.batch import MAX_ID
+
 MARK: Final = 1
 GAP: Final = 2
 SEAL: Final = 3
+END: Final = 4
 
 STEP: Final = 64 * 1024  # bytes of segment from one mark to the next
 
@@ -118,10 +122,15 @@ class Index:
     def gap_at(self, position: int) -> Gap | None:
         return next((gap for gap in self.gaps if gap.position == position), None)
 
-    def unwritten(self, position: int, seed: int) -> bytes:
-        """The entries for marks up to `position` that the file lacks; they count as written from now on."""
+    def unwritten(self, position: int, seed: int, until: int = MAX_ID) -> bytes:
+        """The entries for marks up to `position`, and to the offset `until`, that the file lacks.
+
+        They count as written from now on.
+        """
         entries = []
         while self.written < len(self) and self.positions[self.written] <= position:
+            if self.offsets[self.written] > until:
+                break
             mark = self.at(self.written)
             entries += [
                 encode_entry(GAP, gap.first, gap.next, gap.position, seed)
@@ -147,6 +156,9 @@ def decode(data: bytes, first: int, seed: int, size: int) -> tuple[Index, int]:
         if three > size:
             index.reach = offset = one
             position = three
+            continue
+        if kind == END and gap is None:
+            believed = at + ENTRY
             continue
         if kind == GAP and gap is None and two >= one:
             gap = (one, two, three)

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from penstock.errors import log_error
 from penstock.log.damage import report
 from penstock.log.files import write_whole
-from penstock.log.index import ENTRY, SEAL, STEP, Gap, Index, Mark, decode, encode_entry, seed_of_index
+from penstock.log.index import END, ENTRY, SEAL, STEP, Gap, Index, Mark, decode, encode_entry, seed_of_index
 from penstock.log.scan import Reader, Tail, find_good, scan
 from penstock.log.work import Work
-from penstock.protocol.batch import header, length_at, seek, walk
+from penstock.protocol.batch import MAX_ID, header, length_at, seek, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -226,26 +226,33 @@ class Segment:
         """Linux may have forgotten what was not on the device then."""
         return self._file is not None and self._file.fd >= 0 and self._file.error is not None
 
-    def flushed_to(self, position: int) -> bytes:
-        """The bytes up to `position` are on the device: the index entries that may be written now."""
+    def flushed_to(self, position: int, until: int = MAX_ID) -> bytes:
+        """The bytes up to `position` are on the device: the index entries that may be written now.
+
+        None behind the offset `until`: from there on a recovery has to look.
+        """
         self.flushed = max(self.flushed, position)
         if self.flushed == self.position:
             self.flushed_end = self.end
             if self._file is not None:
                 self._file.unflushed = False
         index = self.index
-        entries = index.unwritten(self.flushed, self.seed_of_index)
-        if self.closed and self.position and not self.dirty and index.sealed is None and not self.tail_bad:
+        entries = index.unwritten(self.flushed, self.seed_of_index, until)
+        whole = self.closed and self.position and not self.dirty and self.end <= until
+        if whole and index.sealed is None and not self.tail_bad:
             index.sealed = Mark(self.end, self.last_time, self.position)
             entries += encode_entry(SEAL, *index.sealed, self.seed_of_index)
         return entries
 
-    def mark_end(self) -> None:
-        """The next recovery may begin at the end; for a clean stop, after the flush."""
+    def mark_end(self, until: int = MAX_ID) -> None:
+        """The next recovery may begin at the end, or at `until`; for a clean stop, after the flush."""
         index = self.index
         if self.position and not self.closed and self.position not in index.positions[-1:]:
             index.add(self.end, self.last_time, self.position)
-        self.write_index(self.flushed_to(self.flushed))
+        entries = self.flushed_to(self.flushed, until)
+        if until < self.end and not self.dirty:
+            entries += encode_entry(END, self.end, self.last_time, self.position, self.seed_of_index)
+        self.write_index(entries)
 
     def write_index(self, entries: bytes) -> None:
         """Add entries to the index file. What fails here costs the next start a longer look, and nothing else."""

@@ -19,7 +19,9 @@ from __future__ import annotations
 
 import errno
 from bisect import insort
+from collections import deque
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from penstock.errors import CorruptLog, FlushFailed, LogError, NotRetained, Refused, TooLarge, log_error
@@ -28,6 +30,7 @@ from penstock.log.birth import JUMP, RESERVE, Birth
 from penstock.log.chain import Chain, Hole, unlink_steps
 from penstock.log.disk import Damage
 from penstock.log.held import Held
+from penstock.log.keyed import Keyed, keyed
 from penstock.log.rescue import Rescue
 from penstock.log.tail import PAYLOAD, Tail
 from penstock.log.timetable import Timetable, is_moved
@@ -78,7 +81,7 @@ class TopicLog:
         self.tail = Tail(self.end)
         self.refused: FlushFailed | None = None  # why nothing is taken until what a flush lost is safe elsewhere
         self.timetable = Timetable(disk, directory, birth.seed)
-        self.keyed: list[bytes] = []  # headers that recovery found of batches published under a key
+        self.keyed: deque[Keyed] = deque()  # batches that were published under a key, until `key_known`
         self._flushed = self.end
         self._apart: Work | None = None  # the batch that a thread writes
         self._deferred = 0  # messages, since the last flush began
@@ -155,8 +158,9 @@ class TopicLog:
     def _recover(self) -> None:
         for first in self.chain.recover(self.birth.earliest):
             self.chain.recover_lost(first)
+        heads = []
         for segment in self.chain.segments:
-            self.keyed += segment.keyed
+            heads += segment.keyed
             segment.keyed = []
         if self.chain.segments:
             self.last_time = max(segment.last_time for segment in self.chain.segments)  # of an empty one it is 0
@@ -164,8 +168,11 @@ class TopicLog:
         self.end = max(self.end, self.birth.earliest)
         self._flushed = self.chain.flushed_end(self.end)
         self.held.recover()
-        self.timetable.recover(self.keyed)
-        self.keyed = [head for head in self.keyed if not is_moved(head)]
+        self.timetable.recover(heads)
+        published = [keyed(head) for head in heads if not is_moved(head)]
+        for each in published:
+            self.chain.unsettle(each.first)
+        self.keyed = deque(sorted([*published, *self.timetable.keyed()], key=attrgetter("time", "key")))
         self.tail.release(self.end)
 
     def _ends_badly(self) -> bool:
@@ -223,8 +230,7 @@ class TopicLog:
                     break
             if self.refused is not None:
                 raise self.refused
-            for segment in self.chain.segments[-1:]:
-                segment.mark_end()
+            self.chain.mark_end()
         finally:
             self.timetable.close()
             self.close_files()
@@ -280,10 +286,10 @@ class TopicLog:
             self.tail.abandoned()
             raise
         self.tail.written()
-        self._written(first + count, time)
+        self._written(first + count, time, b"" if flags & MOVED else key)
         return first
 
-    def write_apart(self, now: int) -> Work:
+    def write_apart(self, now: int, *, key: bytes = b"") -> Work:
         """As `write`, on a thread: what is put meanwhile goes into the next batch, and is gone too if this one fails.
 
         Until it is through, nothing else is written.
@@ -291,12 +297,13 @@ class TopicLog:
         first, count = self.end, self.tail.count
         time = max(now, self.last_time)
         try:
-            work = self.chain.append_apart(self._seal(time, 0, b""), first, count, time)
+            batch = self._seal(time, KEYED if key else 0, key)
+            work = self.chain.append_apart(batch, first, count, time)
         except BaseException:
             self.tail.abandoned()
             raise
         self.tail.detach()
-        work.then(lambda: self._written(first + count, time))
+        work.then(lambda: self._written(first + count, time, key))
         work.otherwise(lambda _error: self._not_written(first))
         self._apart = work
         return work
@@ -310,8 +317,11 @@ class TopicLog:
             self._reserve(end)
         return self.tail.seal(time, self.birth.seed, flags=flags, key=key)
 
-    def _written(self, end: int, time: int) -> None:
+    def _written(self, end: int, time: int, key: bytes) -> None:
         self._apart = None
+        if key:
+            self.chain.unsettle(self.end)
+            self.keyed.append(Keyed(self.end, end, time, key))
         self.end = end
         self.last_time = time
 
@@ -331,7 +341,9 @@ class TopicLog:
     def defer(self, bodies: Sequence[bytes], due: int, now: int, *, key: bytes = b"") -> None:
         """Keep the bodies in the timetable until `due` (wall ns): one batch, all or nothing."""
         self._check(0)
-        self.timetable.put(bodies, due, now, key=key)
+        if (put := self.timetable.put(bodies, due, now, key=key)) is not None:
+            self.keyed.append(put)
+            self._deferred += self.options.sync_every  # it is not due before it is flushed
         self._deferred += len(bodies)
 
     @property
@@ -366,6 +378,27 @@ class TopicLog:
         """Let go of the memory of a log that is idle; nothing, in the middle of a batch."""
         if not self.tail.count:
             self.tail.release()
+
+    # --- producers' keys
+
+    def flushed_keys(self) -> list[Keyed]:
+        """Batches under a key that are on the device, in the order in which they came; each is told of once."""
+        found = []
+        while self.keyed and self._is_flushed(self.keyed[0]):
+            found.append(self.keyed.popleft())
+        return found
+
+    def _is_flushed(self, keyed: Keyed) -> bool:
+        if keyed.bucket is not None:
+            return keyed.bucket.chain.flushed_end(keyed.end) >= keyed.end
+        return self._flushed >= keyed.end
+
+    def key_known(self, keyed: Keyed) -> None:
+        """The key is on the device elsewhere too: a recovery need not find it here."""
+        if keyed.bucket is not None:
+            self.timetable.key_known(keyed)
+        else:
+            self.chain.settle(keyed.end)
 
     # --- reading
 
@@ -623,9 +656,10 @@ class TopicLog:
         return work or None
 
     def _deletable(self) -> int:
-        """Not what alone says that a deferred message was moved: it would be moved again."""
+        """Not what alone says that a deferred message was moved, or that a producer's batch was published."""
         unsettled = self.timetable.unsettled_from
-        return self._delete_to if unsettled is None else min(self._delete_to, unsettled)
+        delete_to = min(self._delete_to, self.chain.settled)
+        return delete_to if unsettled is None else min(delete_to, unsettled)
 
     def _deleted(self, birth: Birth) -> None:
         self.birth = birth

@@ -136,7 +136,7 @@ def test_nothing_is_believed_behind_a_seal() -> None:
         pytest.param(SEAL, 1099, 9, 9001, id="a seal whose offset falls"),
         pytest.param(SEAL, 1101, 9, 10_001, id="a seal behind the end of the file"),
         pytest.param(0, 1101, 9, 9001, id="an unknown kind"),
-        pytest.param(4, 1101, 9, 9001, id="another unknown kind"),
+        pytest.param(5, 1101, 9, 9001, id="another unknown kind"),
     ],
 )
 def test_an_entry_that_cannot_follow_is_not_believed_whatever_its_checksum(

@@ -23,7 +23,7 @@ from penstock.log.chain import Chain
 from penstock.log.rescue import Rescue
 from penstock.log.timetable.notes import Notes
 from penstock.log.timetable.run import Entry, Memory, Run, entry, pack
-from penstock.protocol.batch import HEADER, KEYED, MAX_BATCH, positions, put_records, seal, size_of
+from penstock.protocol.batch import HEADER, KEYED, MAX_BATCH, first_at, positions, put_records, seal, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from penstock.log.disk import Disk
     from penstock.log.files import Files
+    from penstock.log.keyed import Keyed
     from penstock.log.work import Work
 
 SECOND: Final = 1_000_000_000
@@ -103,8 +104,8 @@ class Bucket:
     """Its files, what of it is in memory, and what of it was moved."""
 
     __slots__ = (
-        "chain", "closed", "count", "earliest", "end", "failed", "flushing", "home", "litter", "memory", "moved",
-        "name", "not_before", "noted", "notes", "out", "state", "time", "unread", "unsettled",
+        "chain", "closed", "count", "earliest", "end", "failed", "flushing", "home", "keys", "litter", "memory",
+        "moved", "name", "not_before", "noted", "notes", "out", "state", "time", "unread", "unsettled",
     )  # fmt: skip
 
     def __init__(self, home: Home, name: Name) -> None:
@@ -129,6 +130,7 @@ class Bucket:
         self.noted: tuple[bool, int] | None = None  # what stands about it in the agenda: to be split or not, and when
         self.flushing = False
         self.failed = False  # a flush failed: the next one goes to a new file
+        self.keys = 0  # batches whose keys only they say
         self.litter: list[str] = []  # children's files that a failed split left and could not remove
 
     # --- what it is
@@ -156,7 +158,7 @@ class Bucket:
 
     @property
     def to_split(self) -> bool:
-        return self.loads > 1 and self.name.width > 1 and self.moved is None
+        return self.loads > 1 and self.name.width > 1 and self.moved is None and not self.keys
 
     @property
     def to_load(self) -> int:
@@ -192,6 +194,8 @@ class Bucket:
         time = max(timestamp, self.time)
         seal(batch, 0, size, self.end, len(bodies), time, KEYED if key else 0, len(key), self.chain.seed)
         self.chain.append(batch, self.end, len(bodies), time)
+        if key:
+            self.keep_key(self.end)
         self.time = time
         self.earliest = min(self.earliest, due) if self.count else due
         if self.memory is not None:
@@ -199,6 +203,11 @@ class Bucket:
             self.unread = self.end + len(bodies)
         self.end += len(bodies)
         self.count += len(bodies)
+
+    @property
+    def matters(self) -> bool:
+        """Something is in it that a power cut must not take."""
+        return bool(self.count or self.keys)
 
     @property
     def dirty(self) -> bool:
@@ -239,7 +248,7 @@ class Bucket:
         self.chain.roll()
         for segment in self.chain.segments:
             if segment.position >= self.chain.index_from and not segment.dirty:
-                segment.write_index(segment.flushed_to(segment.flushed))
+                segment.write_index(segment.flushed_to(segment.flushed, self.chain.settled))
         self.chain.close()
 
     # --- reading
@@ -249,6 +258,9 @@ class Bucket:
         self.chain.recover_segments(firsts)
         self.chain.roll()
         self.chain.directory_dirty = bool(self.chain.dirty())  # a process that was killed may not have flushed names
+        for segment in self.chain.segments:
+            for head in segment.keyed:
+                self.keep_key(first_at(head, 0))
         self.closed = True
         self.end = self.count = max(segment.end for segment in self.chain.segments)
 
@@ -338,11 +350,21 @@ class Bucket:
             numbers.extend(more)
         return self.notes.add(work, pack(self.name.serial, numbers))
 
+    def keep_key(self, first: int) -> None:
+        """The batch that begins with this entry has a key that only it says: it stays where recovery finds it."""
+        self.chain.unsettle(first)
+        self.keys += 1
+
+    def key_known(self, keyed: Keyed) -> None:
+        """And now somebody else says it."""
+        self.chain.settle(keyed.end)
+        self.keys -= 1
+
     @property
     def finished(self) -> bool:
         """All of it is in the topic's log, and nothing has to be kept: it may end."""
         rescuing = self.failed and self.flushing  # which would put the file back
-        return not (self.count or self.out or self.unsettled or rescuing or self._damage_unsaved())
+        return not (self.count or self.out or self.unsettled or self.keys or rescuing or self._damage_unsaved())
 
     def _damage_unsaved(self) -> bool:
         paths = {segment.path for segment in self.chain.segments}

@@ -7,6 +7,7 @@ Rules
 - `put` returns when its batch is written to the operating system: a process kill loses nothing of it.
 - Buckets far ahead are wide and only on the device. As one comes near it is split, by a thread and never as a whole in
   memory, until what comes next can be loaded. So memory is bounded, however many messages wait, and for whatever time.
+- What was put under a key is due when it is flushed, so that it is never in the log while its key may be lost.
 - `due` never gives out what is not due. What was read together comes in order of due time; between buckets, and with
   what is put while a bucket is in memory, order is kept to within 20 ms.
 - A slice becomes one batch of the log, under the slice's key. Behind the flush of the log and before its index marks,
@@ -21,9 +22,10 @@ from __future__ import annotations
 
 import contextlib
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from penstock.errors import LogError
+from penstock.log.keyed import Keyed, keyed
 from penstock.log.timetable.agenda import LEAD, Agenda
 from penstock.log.timetable.bucket import DAY, HOUR, MINUTE, SECOND, Bucket, Home, Limits, Name, State
 from penstock.log.timetable.load import Loading
@@ -45,6 +47,8 @@ FOLDER: Final = "timetable"
 SLICE: Final = 256 << 10  # about how many bytes one slice has
 _RETRY: Final = SECOND
 
+Place: TypeAlias = tuple[int, int, bool]  # width, which of that width, whether for what has a key
+
 
 class Timetable:
     """The deferred messages of one incarnation of a topic. Without any it has no files, and no folder is made."""
@@ -63,7 +67,7 @@ class Timetable:
         self._home = Home(disk, self.directory, seed, limits or Limits())
         self._serial = 0
         self._buckets: dict[int, Bucket] = {}  # by serial
-        self._current: dict[tuple[int, int], Bucket] = {}  # that take what is put, by width and which of that width
+        self._current: dict[Place, Bucket] = {}  # that take what is put
         self._near: list[Bucket] = []  # that have something in memory
         self._dirty: dict[int, Bucket] = {}  # with something to flush
         self._unsettled: dict[int, Bucket] = {}  # with something to note, or at their end
@@ -127,9 +131,13 @@ class Timetable:
 
     # --- putting
 
-    def put(self, bodies: Sequence[bytes], due: int, timestamp: int, *, key: bytes = b"") -> None:
-        """Defer messages published at `timestamp` until `due`: one batch and one write, all or nothing."""
-        bucket = self._bucket_for(max(due, timestamp), timestamp, len(bodies))
+    def put(self, bodies: Sequence[bytes], due: int, timestamp: int, *, key: bytes = b"") -> Keyed | None:
+        """Defer messages published at `timestamp` until `due`: one batch and one write, all or nothing.
+
+        With a key, the batch, until `key_known`.
+        """
+        bucket = self._bucket_for(max(due, timestamp), timestamp, len(bodies), bool(key))
+        first = bucket.end
         try:
             bucket.put(bodies, due, timestamp, key)
         except BaseException:
@@ -139,15 +147,32 @@ class Timetable:
         self._dirty[bucket.name.serial] = bucket
         if bucket.memory is None:
             self._agenda.add(bucket)
+        return Keyed(first, bucket.end, bucket.time, key, bucket) if key else None
 
-    def _bucket_for(self, at: int, now: int, count: int) -> Bucket:
+    def keyed(self) -> list[Keyed]:
+        """What recovery found of batches with a key, each until `key_known`."""
+        found = []
+        for bucket in self._buckets.values():
+            for segment in bucket.chain.segments:
+                found += [keyed(head, bucket) for head in segment.keyed]
+                segment.keyed = []
+        return found
+
+    def key_known(self, keyed: Keyed) -> None:
+        """The key of a batch in a bucket is on the device elsewhere too: the bucket may end, or be split."""
+        if (bucket := keyed.bucket) is not None:
+            bucket.key_known(keyed)
+            self._agenda.add(bucket)
+
+    def _bucket_for(self, at: int, now: int, count: int, keyed: bool) -> Bucket:
+        """What has a key waits for a flush before it is due, so it has buckets of its own."""
         width = MINUTE if at - now < HOUR else HOUR if at - now < 2 * DAY else DAY
-        bucket = self._current.get((width, at // width))
+        bucket = self._current.get((width, at // width, keyed))
         if bucket is not None and not bucket.takes(count) and width == MINUTE:
             width = SECOND
-            bucket = self._current.get((width, at // width))
+            bucket = self._current.get((width, at // width, keyed))
         if bucket is None or not bucket.takes(count):
-            bucket = self._current[width, at // width] = self._make(at // width * width, width, at, now)
+            bucket = self._current[width, at // width, keyed] = self._make(at // width * width, width, at, now)
         return bucket
 
     def _make(self, start: int, width: int, at: int, now: int) -> Bucket:
@@ -209,6 +234,8 @@ class Timetable:
         """When the first entry in memory is due that nobody has, for each bucket."""
         for bucket in self._near:
             whole = bucket.state is State.NEAR or bucket.streamed
+            if bucket.keys and bucket.dirty:
+                continue
             if whole and bucket.memory is not None and (head := bucket.memory.head) is not None:
                 yield head, bucket
 
@@ -297,7 +324,7 @@ class Timetable:
     @property
     def dirty(self) -> bool:
         """Whether `flush` has something to do."""
-        return self._folder_dirty or any(bucket.count for bucket in self._dirty.values())
+        return self._folder_dirty or any(bucket.matters for bucket in self._dirty.values())
 
     def flush(self, work: Work) -> None:
         """Add what makes all that waits survive a power cut; where it fails, the next call tries it otherwise."""
@@ -306,7 +333,7 @@ class Timetable:
             work.step(lambda: files.flush_directory(self.folder))
             work.then(self._folder_flushed)
         for bucket in list(self._dirty.values()):
-            if bucket.flushing or not bucket.count or (bucket.failed and bucket.state is State.SPLITTING):
+            if bucket.flushing or not bucket.matters or (bucket.failed and bucket.state is State.SPLITTING):
                 continue
             try:
                 bucket.flush(work)
@@ -377,9 +404,10 @@ class Timetable:
         self._dirty.pop(bucket.name.serial, None)
         if bucket in self._near:
             self._near.remove(bucket)
-        place = (bucket.name.width, bucket.name.start // bucket.name.width)
-        if self._current.get(place) is bucket:
-            del self._current[place]
+        width, number = bucket.name.width, bucket.name.start // bucket.name.width
+        for place in ((width, number, False), (width, number, True)):
+            if self._current.get(place) is bucket:
+                del self._current[place]
 
     @property
     def bytes(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from penstock.log.topic_log import TopicLog
-from penstock.protocol.batch import HEADER, KEYED
+from penstock.protocol.batch import KEYED
 from tests.kit import MemoryFiles, PowerCuts
 from tests.unit.log.builders import TOPICS, new_log, open_log, read_all
 
@@ -188,7 +188,7 @@ def test_recovery_keeps_the_keys_of_producers_and_not_those_of_moves() -> None:
     files = MemoryFiles()
     log = moved_log(files, 3)
     log.append([b"x"], START, flags=KEYED, key=b"producer")
-    assert [head[HEADER:] for head in open_log(files).keyed] == [b"producer"]
+    assert [each.key for each in open_log(files).keyed] == [b"producer"]
 
 
 def test_a_flush_of_some_segments_notes_what_was_moved_to_those() -> None:
