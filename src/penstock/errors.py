@@ -52,6 +52,10 @@ class NameTaken(LogError):
     """A topic's channels and its readers have names of their own."""
 
 
+class OtherBatch(LogError):
+    """A producer published another batch under this key before."""
+
+
 class CorruptLog(LogError):
     """A file is not what it has to be, and no rule says how to go on."""
 

@@ -47,6 +47,7 @@ class SeenTopic:
     records: dict[int, bytes]
     waiting: dict[int, bytes]
     deferred: list[bytes]
+    times: dict[bytes, int]  # of publish
     channels: dict[str, SeenChannel]
     readers: dict[str, int]
     retention: tuple[int, int]
@@ -56,30 +57,31 @@ def look(node: Node) -> dict[str, SeenTopic]:
     return {name: _topic(home) for name, home in node.homes.items()}
 
 
-def records_from(home: Home, offset: int) -> Iterator[tuple[int, bytes, int]]:
-    """(offset, body, id) of what is committed from there on."""
+def records_from(home: Home, offset: int) -> Iterator[tuple[int, bytes, int, int]]:
+    """(offset, body, id, timestamp) of what is committed from there on."""
     while (block := home.log.read(offset)) is not None:
         for record in records(block.data):
             if offset <= record.offset < home.log.committed:
-                yield record.offset, record.body, int(record.id, 16)
+                yield record.offset, record.body, int(record.id, 16), record.timestamp
         offset = block.next
 
 
-def _found(home: Home) -> Iterator[tuple[int, bytes]]:
-    """(offset, body) of all that a start found, committed or not yet."""
+def _found(home: Home) -> Iterator[tuple[int, bytes, int]]:
+    """(offset, body, timestamp) of all that a start found, committed or not yet."""
     log = home.log
     for read in (log.read,) if isinstance(log, MemoryLog) else (log.chain.read, log.held.read):
         offset = 0
         while (block := read(offset, BLOCK)) is not None:
             for record in records(block.data):
-                yield record.offset, record.body
+                yield record.offset, record.body, record.timestamp
             offset = block.next
 
 
 def _topic(home: Home) -> SeenTopic:
     topic = home.topic
-    found = dict(_found(home))
-    there = {offset: body for offset, body in found.items() if topic.count(offset, offset + 1)}
+    found = list(_found(home))
+    there = {offset: body for offset, body, _ in found if topic.count(offset, offset + 1)}
+    deferred = _deferred(home)
     return SeenTopic(
         home.log.birth.incarnation,
         home.base,
@@ -87,17 +89,18 @@ def _topic(home: Home) -> SeenTopic:
         topic.paused,
         there,
         {offset: body for offset, body in there.items() if offset >= topic.routed},
-        _deferred(home),
+        [body for body, _ in deferred],
+        {body: time for _, body, time in found} | dict(deferred),
         {name: _channel(channel, there) for name, channel in topic.channels.items()},
         {reader.name: reader.offset for reader in topic.readers.values()},
         (home.retention.bytes, home.retention.time),
     )
 
 
-def _deferred(home: Home) -> list[bytes]:
+def _deferred(home: Home) -> list[tuple[bytes, int]]:
     if isinstance(home.log, MemoryLog):
-        return [body for _, _, _, body in home.log._deferred]
-    return [entry.body for entry in home.log.timetable.entries(1 << 30)]
+        return [(body, time) for _, _, time, body in home.log._deferred]
+    return [(entry.body, entry.timestamp) for entry in home.log.timetable.entries(1 << 30)]
 
 
 def _channel(channel: Channel, there: dict[int, bytes]) -> SeenChannel:

@@ -29,6 +29,8 @@ class Publish:
     wall: int = 0  # when
     due: int = 0  # wall; 0: at once
     answered: int = 0  # in which step it was answered OK
+    once: bool = False  # under a producer's key, and perhaps sent several times: then `wall` is the record's
+    seen: bool = False  # it was in the log, and no power cut took it
 
     def is_for(self, channel: Channel) -> bool:
         """What was deferred before a channel was made or emptied is not for it."""
@@ -133,12 +135,18 @@ class Model:
         else:
             channel.others.add(body)
 
-    def committed(self, topic: Topic, offset: int, body: bytes, id_: int) -> None:
+    def committed(self, topic: Topic, offset: int, body: bytes, id_: int, time: int) -> None:
         """A record is in the log, and may be read."""
+        self.timed(body, time)
         self.new_record(topic, offset, body)
         assert id_ == topic.base + offset
         assert self.ids.setdefault(id_, body) == body, "an id names two messages"
         topic.waiting[offset] = body
+
+    def timed(self, body: bytes, time: int) -> None:
+        """The node says when it was published."""
+        if (publish := self.published[body]).once:
+            publish.wall = time
 
     def new_record(self, topic: Topic, offset: int, body: bytes) -> None:
         """It was asked for, is there once, and not early."""
@@ -146,6 +154,7 @@ class Model:
         assert publish.topic == topic.name, "a message is in another topic's log"
         assert body not in self.offsets, "a message is in the log twice"
         assert publish.due <= self.clock.wall, "a deferred message is early"
+        publish.seen = True
         self.offsets[body] = offset
         topic.deferred.pop(body, None)
         topic.records[offset] = body

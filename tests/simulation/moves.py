@@ -17,6 +17,7 @@ from tests.simulation.clients import Client
 from tests.simulation.look import look
 from tests.simulation.model import Model, Publish
 from tests.simulation.oracle import Oracle
+from tests.simulation.producers import Producer
 from tests.simulation.survival import Bounds, Survival
 from tests.simulation.world import MS, Killed, S, World
 
@@ -59,6 +60,9 @@ class Simulation:
         self.model = Model(self.world.clock)
         self.oracle = Oracle(self.world, self.model)
         self.clients: list[Client] = []
+        self.producers = [
+            Producer(self.world, self.model, self.rng, f"p-{t}-{n}", t) for t in scene.topics for n in "ab"
+        ]
         self.lives = 0
         self._numbers = 0
         self._moves: list[Callable[[], None]] = [getattr(self, name) for name in scene.weights]
@@ -81,6 +85,8 @@ class Simulation:
             self.world.kill()
             self.oracle.killed()
             self._ended(Bounds(said=self.oracle.said))
+        for producer in self.producers:
+            producer.hear()
         self.clients = [client for client in self.clients if not client.gone]
         self.model.touching.clear()
         self.oracle.compare()
@@ -114,6 +120,9 @@ class Simulation:
         if self.clients:
             delay = self.rng.choice((1, 10, 500, 3000, 20_000)) * MS
             self.rng.choice(self.clients).publish([self._message(self._topic())], delay)
+
+    def publish_once(self) -> None:
+        self.rng.choice(self.producers).move(self._message)
 
     def _message(self, topic: str) -> Publish:
         self._numbers += 1
@@ -366,6 +375,8 @@ class Simulation:
 
     def _ended(self, bounds: Bounds) -> None:
         self.clients.clear()
+        for producer in self.producers:
+            producer.forget()
         if self.rng.random() < 0.1:
             self.world.calls_left = self.rng.randrange(1, 30)
         self._start()

@@ -78,8 +78,8 @@ class Oracle:
             assert not topic.channels[gone].clients
             self.model.delete_channel(topic, gone)
         if home.log.committed > topic.committed:
-            for offset, body, id_ in records_from(home, topic.end):
-                self.model.committed(topic, offset, body, id_)
+            for found in records_from(home, topic.end):
+                self.model.committed(topic, *found)
             topic.committed = home.log.committed
             topic.end = max(topic.end, topic.committed)
             self.model.route(topic)

@@ -88,6 +88,8 @@ class Survival:
     # --- records
 
     def _check_topic(self, topic: Topic, seen: SeenTopic) -> None:
+        for body, time in seen.times.items():
+            self.model.timed(body, time)
         if topic.base != seen.base:  # its topic.json never reached the device
             assert not any(self.bounds.keeps(topic, offset) for offset in topic.records), f"{topic.name} has other ids"
             topic.base = seen.base
@@ -95,6 +97,8 @@ class Survival:
         # on a disk too full even for topic.json, what is consumed goes before that says so
         earliest = min(seen.records, default=ALL) if self.model.troubled else seen.earliest
         for offset, body in topic.records.items():
+            if offset >= earliest and offset not in seen.records:
+                self.model.published[body].seen = False
             if self.bounds.keeps(topic, offset) and (offset >= earliest or body in needed):
                 assert seen.records.get(offset) == body, f"{body!r} at {offset} is lost"
         for seen_channel in seen.channels.values():

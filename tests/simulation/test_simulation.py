@@ -19,6 +19,7 @@ ADMIN = {
     "delete_channel": 0.1, "delete_topic": 0.1, "make_channel_from": 0.3, "rewind": 0.4, "retain": 0.3,
     "commit": 0.4, "delete_reader": 0.1,
 }  # fmt: skip
+ONCE = {"publish_once": 10}
 LIVES = {"kill": 0.5, "kill_soon": 0.5, "stop": 0.3}
 CUTS = {"cut": 0.5}
 DISK = {"trouble": 0.4, "heal": 0.6, "chill": 0.5}
@@ -36,6 +37,11 @@ SCENES = {
     "all": Scene(("a", "b"), ("c", "d"), 6, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS, **DISK}),
     "all-flushed": Scene(("a", "b"), ("c", "d"), 6, 1, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS, **DISK}),
     "each-flushed": Scene(("a", "b"), ("c", "d"), 6, 1, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS}),
+    "once": Scene(weights={**CLIENTS, **TIME, **ONCE, **LIVES}),
+    "once-cut": Scene(weights={**CLIENTS, **TIME, **ONCE, **LIVES, **CUTS}),
+    "once-wide": Scene(("a", "b"), ("c", "d"), 6, weights={**CLIENTS, **TIME, **ADMIN, **ONCE, **LIVES, **CUTS}),
+    "once-trouble": Scene(("a", "b"), ("c", "d"), 6, weights={**CLIENTS, **TIME, **ADMIN, **ONCE, **LIVES, **DISK}),
+    "once-flushed": Scene(("a", "b"), ("c", "d"), 6, 1, weights={**CLIENTS, **TIME, **ONCE, **LIVES, **CUTS}),
     "ephemeral": Scene(
         ("a", "e#ephemeral"), ("c", "d#ephemeral"), 6, weights={**CLIENTS, **TIME, **ADMIN, **LIVES, **CUTS}
     ),

@@ -21,9 +21,9 @@ def plain(body: str | bytes, status: int = 200) -> Response:
     return Response(status, _bytes(body), TEXT)
 
 
-def text(body: str | bytes = b"") -> Response:
+def text(body: str | bytes = b"", headers: Mapping[str, str] | None = None) -> Response:
     """Text, such as `OK`; without any, what a command answers that has nothing to say."""
-    return Response(200, _bytes(body), VERSIONED_TEXT if body else VERSION)
+    return Response(200, _bytes(body), {**(VERSIONED_TEXT if body else VERSION), **(headers or {})})
 
 
 def json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -32,6 +32,7 @@ I64: TypeAlias = Annotated[int, "q"]
 FLAG: TypeAlias = Annotated[bool, "?"]
 
 END: Final = (1 << 64) - 1  # no offset lies behind it
+NODE: Final = (1 << 32) - 1  # in the place of a topic: it is the node's, and no topic's
 NODES: Final = -1  # retention that is not set for the topic: the node's holds
 
 IN_FLIGHT: Final = 0  # a message's due: a consumer has it
@@ -163,7 +164,7 @@ class ReaderDropped(NamedTuple):
 
 
 class ProducerSeen(NamedTuple):
-    """The last batch that was published under the key."""
+    """The last batch that the producer `key` published to the topic; with NODE a mark, and no batch."""
 
     topic: U32
     key: bytes

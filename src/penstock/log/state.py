@@ -176,7 +176,7 @@ class NodeState:
         self.readers.pop((entry.topic, entry.name), None)
 
     def _producer_seen(self, entry: e.ProducerSeen) -> None:
-        if entry.topic in self.topics:
+        if entry.topic in self.topics or entry.topic == e.NODE:
             self.producers[entry.topic, entry.key] = entry
 
     def _producer_dropped(self, entry: e.ProducerDropped) -> None:

@@ -10,6 +10,7 @@ whoever runs it, one at a time, and comes back here.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from penstock.broker.channel import Surroundings
@@ -20,9 +21,10 @@ from penstock.log.memory_log import MemoryLog
 from penstock.log.retention import Limits
 from penstock.log.segment import Block
 from penstock.log.topic_log import TopicLog
+from penstock.protocol.batch import KEYED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from random import Random
 
     from penstock.broker.channel import Channel
@@ -54,9 +56,10 @@ class Ticket(Protocol):
 class Put:
     """What is in the open batch, and who waits for it."""
 
-    __slots__ = ("begun", "bytes", "count", "tickets")
+    __slots__ = ("begun", "bytes", "count", "then", "tickets")
 
     def __init__(self) -> None:
+        self.then: Callable[[], None] | None = None  # before they are answered
         self.begun = 0  # the turn that brought the first of it
         self.tickets: list[Ticket] = []
         self.count = 0
@@ -84,7 +87,7 @@ class Home:
 
     __slots__ = (
         "_clock", "_deferred", "_dirty", "_meters", "_put", "_run", "_seen", "_unreadable", "_waiting", "_warm_at",
-        "_warming", "log", "number", "retention", "stands_since", "topic", "writing",
+        "_warming", "alone", "log", "number", "retention", "stands_since", "topic", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -121,6 +124,7 @@ class Home:
         self._warm_at = -1  # the offset whose bytes a thread has just read
         self._put = Put()
         self.writing = False  # a thread writes a batch: others wait for it
+        self.alone: deque[tuple[Callable[[], LogError | None], Ticket]] = deque()  # to be batches of their own
 
     @property
     def base(self) -> int:
@@ -139,8 +143,29 @@ class Home:
         self.log.put(bodies, self._clock.wall)
         self._put.add(ticket, len(bodies), sum(map(len, bodies)))
 
+    def write_alone(
+        self, found: Publish | Sequence[bytes], ticket: Ticket, key: bytes, then: Callable[[], None]
+    ) -> LogError | None:
+        """A batch of its own under a producer's key, while the open batch is empty; `then` before it is answered."""
+        try:
+            if isinstance(found, Sequence):
+                self.put(found, ticket)
+            else:
+                self.publish(found, ticket)
+        except LogError as error:
+            ticket.done(error)
+            return error
+        self._put.then = then
+        return self._write(key)
+
     def write(self) -> LogError | None:
         """The turn is over: one batch of what it brought, and the answers that this allows; why it failed, if so."""
+        error = self._write()
+        while self.alone and not self.writing:
+            error = self.alone.popleft()[0]() or error
+        return error
+
+    def _write(self, key: bytes = b"") -> LogError | None:
         put = self._put
         if put.tickets and not put.begun:
             put.begun = self._clock.now
@@ -149,11 +174,11 @@ class Home:
         self._put = Put()
         try:
             if isinstance(self.log, TopicLog) and self.log.pending >= APART:
-                work = self.log.write_apart(self._clock.wall)
+                work = self.log.write_apart(self._clock.wall, key=key)
                 self.writing = True
                 self._run(work, lambda: self._written_apart(work, put))
                 return None
-            self.log.write(self._clock.wall)
+            self.log.write(self._clock.wall, flags=KEYED if key else 0, key=key)
         except LogError as error:
             put.failed(error)
             return error
@@ -173,6 +198,19 @@ class Home:
     def _written(self, put: Put) -> None:
         self.topic.message_count += put.count
         self.topic.message_bytes += put.bytes
+        if put.then is not None:
+            put.then()
+        self._waiting.append(_Waiting(self.log.end, put))
+        self.committed()
+
+    def answer_repeat(self, ticket: Ticket) -> None:
+        """It was published before: answered when all that was is as safe as the flags ask for."""
+        if isinstance(self.log, TopicLog) and self.log.options.sync_every == 1 and self.log.timetable.dirty:
+            self._deferred.append(ticket)
+            return
+        put = Put()
+        put.add(ticket, 0, 0)
+        put.begun = self._clock.now
         self._waiting.append(_Waiting(self.log.end, put))
         self.committed()
 
@@ -197,9 +235,10 @@ class Home:
         """A flush failed: whether these survive a power cut is unknown."""
         waiting, self._waiting = self._waiting, deque()
         deferred, self._deferred = self._deferred, []
+        alone, self.alone = self.alone, deque()
         for entry in waiting:
             entry.put.failed(error)
-        for ticket in deferred:
+        for ticket in [*deferred, *(ticket for _, ticket in alone)]:
             ticket.done(error)
 
     # --- blocks for the channels
@@ -235,10 +274,10 @@ class Home:
 
     # --- what waits for its time
 
-    def defer(self, bodies: Sequence[bytes], delay: int, ticket: Ticket) -> None:
+    def defer(self, bodies: Sequence[bytes], delay: int, ticket: Ticket, key: bytes = b"") -> None:
         """Until then it is in the timetable; LogError where it cannot be written down."""
         wall = self._clock.wall
-        self.log.defer(bodies, wall + delay, wall)
+        self.log.defer(bodies, wall + delay, wall, key=key)
         self.topic.message_count += len(bodies)
         self.topic.message_bytes += sum(map(len, bodies))
         if isinstance(self.log, TopicLog) and self.log.options.sync_every == 1:

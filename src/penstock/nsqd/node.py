@@ -28,13 +28,14 @@ from penstock.nsqd.alarms import Alarms
 from penstock.nsqd.home import Clock, Home
 from penstock.nsqd.keeper import Keeper
 from penstock.nsqd.meters import Meters
+from penstock.nsqd.producers import Producers
 from penstock.nsqd.readers import Readers
 from penstock.nsqd.restoring import restore
 from penstock.nsqd.scribe import Scribe
 from penstock.nsqd.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from random import Random
 
     from penstock.broker.channel import Channel
@@ -74,6 +75,7 @@ class Node:
         self.home_of: dict[Channel, Home] = {}
         self.scribe = Scribe(journal, clock, logger)
         self.readers = Readers(options.reader_timeout, self.scribe, clock, logger, self.wake)
+        self.producers = Producers(options.producer_timeout, self.scribe, clock, logger, self.defer)
         self.changed = False  # nsqd.dat is to be written anew
         self.run = run
         self._random = random
@@ -207,6 +209,7 @@ class Node:
             self._send_away(home, channel)
         del self.homes[name]
         self.readers.forget(home)
+        self.producers.forget(home)
         for where in (self._dirty, self._awake, self._refused):
             where.pop(home, None)
         self._looks.drop(home)
@@ -327,6 +330,7 @@ class Node:
         error = home.flushed()
         if self.homes.get(home.topic.name) is not home:
             return
+        self.look_at(home)
         if error is not None:
             self._refused[home] = error
             self.logger.error("TOPIC(%s): %s", home.topic.name, error)
@@ -344,9 +348,9 @@ class Node:
             self.wake(home)
             self.flush(home)
 
-    def defer(self, home: Home, bodies: list[bytes], delay: int, ticket: Ticket) -> None:
+    def defer(self, home: Home, bodies: Sequence[bytes], delay: int, ticket: Ticket, key: bytes = b"") -> None:
         """Deferred: the topic is looked at again when they are due."""
-        home.defer(bodies, delay, ticket)
+        home.defer(bodies, delay, ticket, key)
         self.wake(home)
         self.look_at(home)
         if home.flush_due:
@@ -404,6 +408,7 @@ class Node:
         """Once each sync_timeout. A round goes from home to home, some at a time, so that others have their turn."""
         self._ticked = self.clock.now
         self.readers.drop_old()
+        self.producers.drop_old()
         self._round.extend(self._awake)
         self._awake.clear()
         free = self.data_path.disk.files.free(self.data_path.path)
@@ -423,7 +428,8 @@ class Node:
         self.scribe.remember(channel for home in here for channel in home.topic.channels.values())
         for home in here:
             self.keeper.look_at(home, self.clock.wall)
-            if not home.relax():
+            settled = self.producers.settle(home)
+            if not home.relax() or not settled:
                 self.wake(home)
         self._flush_all(here)
         if not self._round:

@@ -100,6 +100,11 @@ class Options(Standing):
         "when a reader (of a Spark query, say) that nobody renewed is forgotten; with 0, never",
         ours=True,
     )
+    producer_timeout: Duration = option(
+        duration("720h"),
+        "when a producer that publishes under a key is forgotten, after its last publish; with 0, never",
+        ours=True,
+    )
 
     msg_timeout: Duration = option(
         duration("60s"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from penstock.log import entries as e
 from penstock.log.retention import Limits
@@ -11,22 +11,28 @@ from penstock.nsqd import metadata
 from penstock.protocol.names import is_valid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from penstock.log.state import TopicState
     from penstock.log.topic_log import TopicLog
+    from penstock.nsqd.home import Home
     from penstock.nsqd.node import Node
+
+T = TypeVar("T", e.ReaderMoved, e.ProducerSeen)
 
 
 def restore(node: Node) -> None:
     """Into a node that has none yet."""
     state, gone = _replay(node)
-    readers = _readers(state)
+    readers, producers = _by_topic(state.readers.values()), _by_topic(state.producers.values())
+    for mark in sorted(producers.get(e.NODE, ()), key=lambda mark: mark.when):
+        node.producers.marks[mark.key] = mark
     logs = {log.birth.incarnation: log for log in node.data_path.logs}
     lost = []
     for number, topic in state.topics.items():
         if (log := logs.pop(topic.incarnation, None)) is not None:
-            _restore_topic(node, number, topic, log, state, readers.get(number, ()))
+            home = _restore_topic(node, number, topic, log, state, readers.get(number, ()))
+            node.producers.restore(home, producers.get(number, ()))
         else:
             lost.append((number, topic))
     for incarnation, log in logs.items():
@@ -47,17 +53,16 @@ def _replay(node: Node) -> tuple[NodeState, set[str]]:
     return state, gone
 
 
-def _readers(state: NodeState) -> dict[int, list[e.ReaderMoved]]:
-    """Of each topic."""
-    found: dict[int, list[e.ReaderMoved]] = {}
-    for reader in state.readers.values():
-        found.setdefault(reader.topic, []).append(reader)
+def _by_topic(entries: Iterable[T]) -> dict[int, list[T]]:
+    found: dict[int, list[T]] = {}
+    for entry in entries:
+        found.setdefault(entry.topic, []).append(entry)
     return found
 
 
 def _restore_topic(
     node: Node, number: int, state: TopicState, log: TopicLog, all_: NodeState, readers: Sequence[e.ReaderMoved]
-) -> None:
+) -> Home:
     cursors = [all_.channels[each].cursor for each in state.channels.values()]
     log.go_on_behind(max([state.routed, *cursors, *(reader.offset for reader in readers)]))
     routed = max([state.routed, log.earliest, *cursors])  # a power cut may have taken what said that R moved
@@ -86,6 +91,7 @@ def _restore_topic(
     if state.following and not topic.channels:  # they were ephemeral: R stands from now on
         node.scribe.order(e.Routed(number, topic.routed, False, node.clock.wall))
     topic.route(node.clock.now)
+    return home
 
 
 def _settle(node: Node, log: TopicLog, *, known: bool) -> None:
@@ -95,6 +101,7 @@ def _settle(node: Node, log: TopicLog, *, known: bool) -> None:
         return
     node.logger.warn("TOPIC(%s): found, and not in the journal; taken up without channels", log.birth.name)
     node.homes[log.birth.name] = home = node.register(log, log.earliest)
+    node.producers.restore(home, ())
     for hole in log.holes(log.earliest, log.end):
         home.topic.add_hole(hole.first, hole.next)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from penstock.nsqd.node import Node
 
 THINGS: Final = 256  # topics or channels of one slice
+PRODUCERS: Final = 1024
 MESSAGES: Final = 4096  # unfinished messages of one slice
 
 
@@ -25,6 +26,7 @@ class Snapshot:
         self._homes = [home for home in node.homes.values() if home.number >= 0]
         self._memories = list(node.memories.items())
         self._node = node
+        self._producers_there: list[tuple[Home | None, bytes]] = []
 
     def __call__(self, mark: Any) -> tuple[list[e.Entry], Any]:
         """Entries from `mark` on, and the mark behind them."""
@@ -33,6 +35,8 @@ class Snapshot:
         stage, place = mark or ("topics", 0)
         if stage == "topics":
             return self._topics(place)
+        if stage == "producers":
+            return self._producers(place)
         if stage == "channels":
             return self._channels(place)
         return self._pages(*place)
@@ -45,6 +49,16 @@ class Snapshot:
         place += THINGS
         if place < len(self._homes):
             return entries, ("topics", place)
+        return entries, ("producers", 0)
+
+    def _producers(self, place: int) -> tuple[list[e.Entry], Any]:
+        producers = self._node.producers
+        if not place:
+            self._producers_there = producers.all()
+        there, place = self._producers_there[place : place + PRODUCERS], place + PRODUCERS
+        entries: list[e.Entry] = [said for each in there if (said := producers.said(*each)) is not None]
+        if place < len(self._producers_there):
+            return entries, ("producers", place)
         return entries, self._after(0)
 
     def _topic(self, home: Home) -> list[e.Entry]:

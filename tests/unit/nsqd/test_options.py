@@ -80,6 +80,7 @@ OURS: list[tuple[str, str, Any]] = [
     ("retention-total-bytes", "retention_total_bytes", 10 << 30),
     ("min-free", "min_free", 1 << 30),
     ("reader-timeout", "reader_timeout", duration("168h")),
+    ("producer-timeout", "producer_timeout", duration("720h")),
     ("http-token-file", "http_token_file", ""),
     ("max-connections", "max_connections", 0),
     ("max-connections-per-address", "max_connections_per_address", 0),

@@ -62,7 +62,8 @@ class Hand:
 class World:
     """A node that can be killed and started again on the same files."""
 
-    def __init__(self, files: Files | None = None, /, **options: object) -> None:
+    def __init__(self, files: Files | None = None, boot: str = "b", /, **options: object) -> None:
+        self.boot = boot
         self.files = files or MemoryFiles()
         if files is None:
             self.files.make_directory(PATH)
@@ -77,7 +78,7 @@ class World:
         self.works.clear()
         disk = Disk(self.files)
         log_options = LogOptions(self.options.max_bytes_per_file, self.options.sync_every)
-        data_path = DataPath(PATH, disk=disk, options=log_options, boot="b")
+        data_path = DataPath(PATH, disk=disk, options=log_options, boot=self.boot)
         journal = Journal(disk, f"{PATH}/{JOURNAL}")
         logger = Logger("", clock=lambda: 0, write=self._log)
         self.node = Node(self.options, data_path, journal, self.clock, self._run, random.Random(1), logger)

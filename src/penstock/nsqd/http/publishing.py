@@ -6,38 +6,25 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from penstock.errors import BadMessage, ClientError, HttpError, LogError
-from penstock.http import Later, Response, error, text
-from penstock.nsqd.http.arguments import topic
+from penstock.nsqd.http.arguments import number, topic
+from penstock.nsqd.http.producers import key_of
+from penstock.nsqd.http.tickets import OK, Published, PublishedOnce
+from penstock.nsqd.producers import bodies_of
 from penstock.protocol.commands import Publish
 from penstock.protocol.mpub import MpubBody
 
 if TYPE_CHECKING:
-    from penstock.http import Request
+    from collections.abc import Sequence
+
+    from penstock.http import Later, Request, Response
+    from penstock.nsqd.home import Home
     from penstock.nsqd.service import Service
 
-_OK: Final = text("OK")
-_FAILED: Final = error(503, "PUB_FAILED")  # whether the messages are there is unknown
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _MS: Final = 10**6
 _LINES: Final = frozenset({"false", "0"})
 _BINARY: Final = frozenset({"true", "1"})
-
-
-class Published(Later):
-    """The answer to one request: the ticket of what it published."""
-
-    __slots__ = ("_service",)
-
-    def __init__(self, service: Service) -> None:
-        super().__init__()
-        self._service = service
-
-    def done(self, error: LogError | None) -> None:
-        if error is None:
-            self.answer(_OK)
-        else:
-            self._service.logger.error("HTTP: publishing failed: %s", error)
-            self.answer(_FAILED)
+_ITS_OWN: Final = frozenset({"defer", "due", "producer"})  # arguments that NSQ's `/mpub` does not know
 
 
 class Publishing:
@@ -76,6 +63,8 @@ class Publishing:
     def mpub(self, request: Request) -> Response | Later:
         service, node = self._service, self._node
         service.begin_turn()
+        if not _ITS_OWN.isdisjoint(request.args):
+            return self._mpub_otherwise(request)
         ticket = Published(service)
         try:
             home = topic(request, node)  # made before the body is looked at, as nsqd does
@@ -84,11 +73,49 @@ class Publishing:
             elif bodies := self._lines(request.body):
                 home.put(bodies, ticket)
             else:
-                return _OK
+                return OK
             node.dirty(home)
         except LogError as problem:
             ticket.done(problem)
         return ticket
+
+    def _mpub_otherwise(self, request: Request) -> Response | Later:
+        """Later, or once: what NSQ's `/mpub` has not."""
+        node = self._node
+        key = key_of(request) if request.arg("producer") is not None else None
+        delay = self._delay_of(request)
+        ticket = PublishedOnce(self._service)
+        try:
+            home = topic(request, node)
+            found = self._found(home, request)
+            if not found:
+                return OK
+            if key is not None:
+                node.producers.publish(home, key, found, delay, ticket)
+                node.dirty(home)
+            elif delay:
+                node.defer(home, bodies_of(found), delay, ticket)
+            else:  # due already
+                home.put(bodies_of(found), ticket)
+                node.dirty(home)
+        except LogError as problem:
+            ticket.done(problem)
+        return ticket
+
+    def _delay_of(self, request: Request) -> int:
+        """`defer=` in ms, or what is left until `due=`, in ns."""
+        wanted = request.arg("defer")
+        if request.arg("due") is None:
+            return self._delay(wanted) if wanted else 0
+        delay = max(0, number(request, "due") - self._service.clock.wall)
+        if wanted is not None or delay > self._service.options.max_req_timeout:
+            raise HttpError(400, "INVALID_DEFER")
+        return delay
+
+    def _found(self, home: Home, request: Request) -> Publish | Sequence[bytes]:
+        if self._is_binary(request):
+            return self._framed(home.topic.name, request.body)
+        return self._lines(request.body)
 
     def _is_binary(self, request: Request) -> bool:
         wanted = request.arg("binary")

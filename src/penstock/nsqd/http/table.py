@@ -15,6 +15,7 @@ from penstock.nsqd.http.doing import doing
 from penstock.nsqd.http.log import Log
 from penstock.nsqd.http.metrics import Metrics
 from penstock.nsqd.http.peeking import Peeking
+from penstock.nsqd.http.producers import Producers
 from penstock.nsqd.http.publishing import Publishing
 from penstock.nsqd.http.readers import Readers
 from penstock.nsqd.http.rewinding import Rewinding
@@ -53,6 +54,9 @@ def routes(service: Service, ports: Ports, on_level: Callable[[], None]) -> Rout
     blocks = Blocks(service)
     _channels(table, service, blocks)
     _log(table, Log(service, blocks))
+    producers = Producers(service)  # whose names nobody knows but themselves
+    table.add("GET", "/producer", producers.producer, right=ANY)
+    table.add("POST", "/producer/mark", doing(service, producers.mark), right=ANY)
     if service.options.debug_http:
         Debug().add_to(table)
     return table
