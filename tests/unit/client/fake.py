@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
 import uvloop
 
+from penstock.stream import Deflate, Layer, Snappy
 from tests.unit.client.builders import OK, delivery, frame, refusal
 
 T = TypeVar("T")
@@ -37,14 +39,60 @@ def run(coroutine: Coroutine[Any, Any, T], loop: str = "asyncio") -> T:
         return runner.run(main())
 
 
+class Peer:
+    """A client, through what was agreed on."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._layer: Layer | None = None
+        self._received = b""
+
+    async def take(self, size: int) -> bytes:
+        while len(self._received) < size:
+            await self._receive()
+        taken, self._received = self._received[:size], self._received[size:]
+        return taken
+
+    async def line(self) -> bytes:
+        while b"\n" not in self._received:
+            await self._receive()
+        return (await self.take(self._received.index(b"\n") + 1))[:-1]
+
+    async def _receive(self) -> None:
+        data = await self._reader.read(1 << 16)
+        if not data:
+            raise EOFError
+        self._received += data if self._layer is None else b"".join(self._layer.decode(data))
+
+    def write(self, data: bytes) -> None:
+        self._writer.write(data if self._layer is None else self._layer.encode(data))
+
+    async def agree(self, said: dict[str, object], tls: ssl.SSLContext | None) -> None:
+        """Answer IDENTIFY, and each change of the stream in its new form."""
+        self.write(frame(0, json.dumps(said).encode()))
+        if tls is not None:
+            await self._writer.start_tls(tls)
+            self.write(OK)
+        if said.get("deflate") or said.get("snappy"):
+            self._layer = Snappy() if said.get("snappy") else Deflate(6)
+            self.write(OK)
+
+    def abort(self) -> None:
+        self._writer.transport.abort()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
 class FakeNsqd:
     """Notes each command; `answer` says what is answered to one that publishes: None is nothing."""
 
-    def __init__(self, **identified: object) -> None:
+    def __init__(self, *, tls: ssl.SSLContext | None = None, **identified: object) -> None:
+        self._tls = tls
         self.commands: list[tuple[bytes, bytes]] = []
         self.answer: Callable[[bytes, bytes], bytes | None] = lambda _line, _body: OK
-        self._identified = {**IDENTIFIED, **identified}
-        self._writers: list[asyncio.StreamWriter] = []
+        self._identified = {**IDENTIFIED, **identified, "tls_v1": tls is not None}
+        self._peers: list[Peer] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._server: asyncio.Server | None = None
@@ -75,16 +123,16 @@ class FakeNsqd:
 
     def drop(self) -> None:
         """As when the process is killed."""
-        for writer in self._writers:
-            writer.transport.abort()
-        self._writers.clear()
+        for peer in self._peers:
+            peer.abort()
+        self._peers.clear()
 
     def deliver(self, *numbers: int, body: bytes = b"body", attempts: int = 1) -> None:
         """To the newest connection."""
-        self._writers[-1].write(b"".join(delivery(number, body, attempts) for number in numbers))
+        self.send(b"".join(delivery(number, body, attempts) for number in numbers))
 
     def send(self, data: bytes) -> None:
-        self._writers[-1].write(data)
+        self._peers[-1].write(data)
 
     def lines(self, word: bytes) -> list[bytes]:
         return [line for line, _ in self.commands if line.split(b" ")[0] == word]
@@ -100,24 +148,25 @@ class FakeNsqd:
         task = asyncio.current_task()
         if task is not None:
             self._tasks.add(task)
-        self._writers.append(writer)
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            await reader.readexactly(4)
+        peer = Peer(reader, writer)
+        self._peers.append(peer)
+        with suppress(EOFError, OSError):
+            await peer.take(4)
             while True:
-                await self._command(reader, writer)
-        if writer in self._writers:
-            self._writers.remove(writer)
-        writer.close()
+                await self._command(peer)
+        if peer in self._peers:
+            self._peers.remove(peer)
+        peer.close()
 
-    async def _command(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = (await reader.readuntil(b"\n"))[:-1]
+    async def _command(self, peer: Peer) -> None:
+        line = await peer.line()
         word = line.split(b" ")[0]
         body = b""
         if word in _WITH_BODY:
-            body = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+            body = await peer.take(int.from_bytes(await peer.take(4), "big"))
         answer = None
         if word == b"IDENTIFY":
-            answer = frame(0, json.dumps(self._identified).encode())
+            await peer.agree(self._identified, self._tls)
         elif word in (b"AUTH", b"SUB"):
             answer = OK
         elif word == b"CLS":
@@ -125,11 +174,11 @@ class FakeNsqd:
         elif word in _WITH_BODY:
             answer = self.answer(line, body)
         if answer:
-            writer.write(answer)
+            peer.write(answer)
         self.commands.append((line, body))
         self._changed.set()
         if answer and answer[7] == 1:
-            writer.close()
+            peer.close()
 
 
 def refusing(bad: bytes, text: bytes = b"E_BAD_MESSAGE message too big") -> Callable[[bytes, bytes], bytes]:
