@@ -161,6 +161,7 @@ class Consumer:
         """No new messages: iterating ends, and handlers that have begun go on. May be called from a signal handler."""
         if self._opened and not self._intake.stopping:
             self._intake.stop()
+            self._set_timer()
             self._want(())
             self._wake_all()
             self._patience = self._loop.call_later(self._stop_timeout, self._lose_patience)
@@ -175,15 +176,19 @@ class Consumer:
         """Stop, give back what was not answered, and disconnect."""
         if not self._opened or self._closed:
             return
-        self._closed = True
         self.stop()
-        if self._workers:
-            await asyncio.wait(self._workers)
+        try:
+            if self._workers:
+                await asyncio.wait(self._workers)
+        finally:
+            await self._disconnect()
+
+    async def _disconnect(self) -> None:
+        self._closed = True
         self._intake.give_back()
-        if self._patience is not None:
-            self._patience.cancel()
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._patience, self._timer):
+            if timer is not None:
+                timer.cancel()
         if self._discovery is not None:
             await self._discovery.close()
         if self._keeper is not None:
@@ -209,8 +214,10 @@ class Consumer:
                 try:
                     await waiter
                 except asyncio.CancelledError:
-                    if waiter.done() and not waiter.cancelled():
-                        self._wake(1)  # it was meant for somebody
+                    if waiter in self._waiting:
+                        self._waiting.remove(waiter)
+                    else:
+                        self._wake(1)  # what woke it is for somebody else
                     raise
             elif message.attempts > self._max_attempts:
                 await self._give_up(message)
@@ -281,7 +288,7 @@ class Consumer:
     @max_in_flight.setter
     def max_in_flight(self, count: int) -> None:
         """0 pauses it."""
-        self._intake.allow(count, self._loop.time())
+        self._intake.allow(count, self._loop.time() if self._opened else 0.0)
         self._set_timer()
 
     # --- connections, and what comes

@@ -108,7 +108,7 @@ class Intake:
     @property
     def restless(self) -> bool:
         """Whether what was answered in this turn calls for a `tick`."""
-        return bool(self._outcomes) or self._ready.wanting
+        return not self.stopping and (bool(self._outcomes) or self._ready.wanting)
 
     # --- time
 
@@ -120,10 +120,12 @@ class Intake:
             if self._backoff.succeeded(now) if finished else self._backoff.failed(now):
                 self._told_of_backoff()
         self._outcomes.clear()
+        if self.stopping:
+            self.due = self._next_look  # what handlers still have is touched
+            return
         self._backoff.tick(now)
-        if not self.stopping:
-            for share, count in self._ready.plan(self._backoff.allows(self._max_in_flight), now):
-                share.subscription.send(requests.rdy(count))
+        for share, count in self._ready.plan(self._backoff.allows(self._max_in_flight), now):
+            share.subscription.send(requests.rdy(count))
         self.due = min(self._ready.due, self._backoff.until, self._next_look)
 
     def _look(self, now: float) -> None:
@@ -153,7 +155,7 @@ class Intake:
     def stop(self) -> None:
         """Nothing more is asked for; what nobody has begun with is given back."""
         self.stopping = True
-        self.due = math.inf
+        self.due = self._next_look
         for subscription in self._shares:
             subscription.send(requests.CLS)
         queued, self.queue = self.queue, deque()

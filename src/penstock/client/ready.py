@@ -56,11 +56,7 @@ class Ready:
         self._shares: deque[Share] = deque()  # in the order of their turns
         self.due = math.inf
         self.wanting = False  # somebody should have more, once messages are answered
-        self._unsettled = False
         self._planned = _NEVER
-
-    def __len__(self) -> int:
-        return len(self._shares)
 
     def add(self, share: Share, now: float) -> None:
         share.stirred = now  # as if it had messages, until it shows
@@ -75,7 +71,6 @@ class Ready:
     def stir(self, share: Share, now: float) -> None:
         """Messages came."""
         if now - share.stirred > _IDLE:
-            self._unsettled = True
             self._soon(max(now, self._planned + _SETTLED))
         share.stirred = now
 

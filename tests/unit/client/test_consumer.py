@@ -216,6 +216,32 @@ def test_one_task_that_is_cancelled_takes_no_message_from_another(run: Run) -> N
     run(scene())
 
 
+def test_who_waits_for_a_while_only_leaves_nothing_behind(run: Run) -> None:
+    async def scene() -> None:
+        async with FakeNsqd() as nsqd, consumer(nsqd) as messages:
+            for _ in range(3):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(0.001):
+                        await anext(messages)
+            assert not messages._waiting
+            await nsqd.seen(b"RDY")
+            nsqd.deliver(1)
+            assert (await anext(messages)).id == id_of(1)
+
+    run(scene())
+
+
+def test_the_limit_may_be_changed_before_it_is_opened(run: Run) -> None:
+    async def scene() -> None:
+        async with FakeNsqd() as nsqd:
+            messages = consumer(nsqd)
+            messages.max_in_flight = 3
+            async with messages:
+                assert await nsqd.seen(b"RDY") == [b"RDY 3"]
+
+    run(scene())
+
+
 def test_an_nsqd_that_went_is_connected_to_again_and_what_it_gave_is_forgotten(run: Run) -> None:
     async def scene() -> None:
         async with FakeNsqd() as nsqd, consumer(nsqd) as messages:

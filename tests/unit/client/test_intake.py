@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Coroutine
 
@@ -378,7 +377,21 @@ def test_a_stop_asks_for_no_more_and_gives_back_what_nobody_began_with() -> None
     # and what was on its way is given back when it comes
     nsqd.deliver(3)
     assert nsqd.sent[-1] == b"REQ " + id_of(3) + b" 0\n"
-    assert core.due == math.inf
+
+
+def test_what_is_still_worked_on_after_a_stop_is_touched_and_nothing_more_is_asked_for() -> None:
+    core = intake(10)
+    nsqd = Conversation(core)
+    nsqd.deliver(1, at=0.0)
+    assert core.next() is not None
+    core.stop()
+    nsqd.sent.clear()
+    now = 0.0
+    while now < 31.0:
+        assert core.due > now
+        now = core.due
+        core.tick(now)
+    assert nsqd.sent == [b"TOUCH " + id_of(1) + b"\n"]
 
 
 def test_what_is_held_at_the_very_end_is_given_back() -> None:
