@@ -27,15 +27,16 @@ class Lookups:
         self._registrations = service.registrations
 
     def lookup(self, request: Request) -> Response | Awaitable[Response]:
-        topic, seconds = argument(request, "topic"), _wait(request)
+        topic, seconds, since = argument(request, "topic"), _wait(request), request.arg("since")
         self._service.advance()
-        if seconds and request.arg("since") == self._revision(topic):
-            return self._changed(topic, seconds)
+        if seconds and since == self._revision(topic):
+            return self._changed(topic, since, seconds)
         return self._found(topic)
 
-    async def _changed(self, topic: str, seconds: float) -> Response:
-        await self._service.waiting.until_changed(topic, seconds)
-        self._service.advance()
+    async def _changed(self, topic: str, since: str, seconds: float) -> Response:
+        if since == self._revision(topic):  # it may have changed before the loop came here
+            await self._service.waiting.until_changed(topic, seconds)
+            self._service.advance()
         return self._found(topic)
 
     def _found(self, topic: str) -> Response:

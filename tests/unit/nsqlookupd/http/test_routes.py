@@ -154,6 +154,22 @@ def test_a_look_up_that_waits_is_answered_when_a_producer_comes(before: tuple[st
     asyncio.run(look())
 
 
+def test_a_change_between_the_request_and_its_wait_is_not_missed() -> None:
+    async def look() -> None:
+        world = World()
+        since = revision(await world.ask("/lookup?topic=t"))
+        route = world.routes.find(b"GET", b"/lookup")
+        query = f"topic=t&wait=30s&since={since}".encode()
+        # when a producer comes in the turn of the loop that brought the request
+        waiting = route.handler(Request(b"GET", b"/lookup", query, {}, route, None))
+        world.nsqd("a", "t")
+        # then it is told
+        async with asyncio.timeout(10):
+            assert names(await waiting) == ["a"]  # type: ignore[misc]
+
+    asyncio.run(look())
+
+
 def test_a_look_up_whose_time_is_over_is_answered_as_any_other() -> None:
     async def look() -> None:
         world = World()
