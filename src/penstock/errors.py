@@ -68,6 +68,10 @@ class DataPathError(PenstockError):
     """The data path cannot be used: locked, of a newer format, of another program."""
 
 
+class RegisteringFailed(PenstockError):
+    """An nsqlookupd was not told what this node has, or did not answer as it should: it is told again, all of it."""
+
+
 class ImportFailed(PenstockError):
     """An original NSQ folder could not be converted, or a data path not be written as one."""
 

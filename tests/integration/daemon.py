@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from tests.integration.client import Client
+from tests.integration.http_client import Http
 
 _LISTENING = re.compile(r"(TCP|HTTPS?): listening on (?:\S+:(\d+)|/\S+)$")
 
@@ -64,7 +67,7 @@ class Daemon:
         """Until a line of the log has this text."""
         with self._written:
             if not self._written.wait_for(lambda: any(text in line for line in self.log), timeout=10):
-                raise AssertionError(f"no line with {text!r}")
+                raise AssertionError(f"no line with {text!r}\n" + "".join(self.log))
 
     def get(self, target: str) -> dict[str, Any]:
         """What is answered, a JSON object."""
@@ -142,4 +145,21 @@ class Nsqlookupd(Daemon):
 
     def producers(self, topic: str) -> list[int]:
         """The TCP ports of those that a look-up tells of, sorted."""
-        return sorted(each["tcp_port"] for each in self.get(f"/lookup?topic={topic}")["producers"])
+        return self._look_up(topic, "")[0]
+
+    def wait_for_producers(self, topic: str, *ports: int) -> None:
+        """Until a look-up tells of these, and of no others."""
+        since, deadline = "", time.monotonic() + 15
+        while True:
+            found, since = self._look_up(topic, f"&wait=15s&since={since}")
+            if found == sorted(ports):
+                return
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{found}, not {sorted(ports)}")
+
+    def _look_up(self, topic: str, query: str) -> tuple[list[int], str]:
+        """And the revision of that."""
+        with closing(Http(self.http)) as http:
+            answer = http.get(f"/lookup?topic={topic}{query}")
+        producers = answer.json()["producers"] if answer.status == 200 else []
+        return sorted(each["tcp_port"] for each in producers), answer.headers["x-penstock-revision"]

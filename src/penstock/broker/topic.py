@@ -66,6 +66,10 @@ class Topic:
         """R goes with the committed end."""
         return bool(self.channels) and not self.paused and not self._held_back
 
+    @property
+    def held_back(self) -> bool:
+        return self._held_back
+
     def hold_back(self, hold: bool) -> None:
         """R stands although there are channels: others may be about to be made (a look-up is under way)."""
         self._held_back = hold

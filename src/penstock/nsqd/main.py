@@ -35,6 +35,7 @@ async def serve(options: Options, logger: Logger) -> None:
     from penstock.nsqd.connection import Connection
     from penstock.nsqd.home import Clock
     from penstock.nsqd.http import Ports, routes
+    from penstock.nsqd.lookup import Lookups
     from penstock.nsqd.service import Service
     from penstock.options.load import version_line
 
@@ -45,13 +46,15 @@ async def serve(options: Options, logger: Logger) -> None:
     service.node = _node(options, logger, service)
     gc.collect()
     gc.freeze()
-    tcp_socket = bind(options.tcp_address)
+    tcp_socket, http = bind(options.tcp_address), HttpPorts(options, security, logger)
+    service.lookups = Lookups(service, port_of(tcp_socket), http.http)
+    service.lookups.start()
     tcp = await accept(tcp_socket, lambda: Connection(service))
     logger.info("TCP: listening on %s", shown(tcp_socket))
-    http = HttpPorts(options, security, logger)
     await http.listen(routes(service, Ports(port_of(tcp_socket), http.http), http.follow_log).find)
     await stopping.wait()
     logger.info("NSQ: stopping")
+    service.lookups.stop()
     tcp.close()
     await http.stop(GRACE)
     await service.stop(GRACE)

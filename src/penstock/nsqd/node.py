@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock import NSQ_VERSION
 from penstock.errors import DiskFull, LogError, NameTaken, Refused, log_error
@@ -52,6 +52,13 @@ STOP: Final = 64  # topics that one tick of a round looks at
 RETRY: Final = 10**9  # ns until what is due, or could not be read, is tried again after an error
 
 
+class Listener(Protocol):
+    """Who is told of topics and channels that come and go: a topic is one without a channel."""
+
+    def made(self, home: Home, channel: str = "") -> None: ...
+    def gone(self, topic: str, channel: str = "") -> None: ...
+
+
 class Node:
     """All topics of one nsqd."""
 
@@ -77,6 +84,8 @@ class Node:
         self.readers = Readers(options.reader_timeout, self.scribe, clock, logger, self.wake)
         self.producers = Producers(options.producer_timeout, self.scribe, clock, logger, self.defer)
         self.changed = False  # nsqd.dat is to be written anew
+        self.listener: Listener | None = None
+        self.held: dict[Home, None] = {}  # R stands: channels that others have are looked up
         self.run = run
         self._random = random
         self.keeper = Keeper(options, logger)
@@ -112,7 +121,28 @@ class Node:
             self.changed = True
         self.homes[name] = home
         self.logger.info("TOPIC(%s): created", name)
+        if self.listener is not None:
+            self.listener.made(home)
         return home
+
+    def hold(self, home: Home) -> None:
+        """Until `release`, R stands: channels that are still to be made get all that is published."""
+        home.topic.hold_back(True)
+        self.held[home] = None
+
+    def release(self, home: Home) -> None:
+        """The look-up is over; a topic that was deleted meanwhile is none of these any more."""
+        if home not in self.held:
+            return
+        del self.held[home]
+        if home.topic.channels and not home.topic.paused:
+            try:
+                self._order_routed(home, follows=True)
+            except LogError as error:  # then the next start looks them up once more
+                self.logger.error("TOPIC(%s): %s", home.topic.name, error)
+        home.topic.hold_back(False)
+        home.topic.route(self.clock.now)
+        self.wake(home)
 
     def register(self, log: TopicLog, routed: int) -> Home:
         """A home for a log that the journal did not know, R at `routed`."""
@@ -152,13 +182,15 @@ class Node:
             number = self.scribe.channel_number()
             begin = home.topic.routed if cursor is None else cursor
             entries.append(e.ChannelCreated(number, home.number, name, begin, since))
-        self._order_routed(home, *entries, follows=not home.topic.paused)
+        self._order_routed(home, *entries, follows=not home.topic.paused and not home.topic.held_back)
         channel = home.topic.add_channel(name, since, cursor)
         self.home_of[channel] = home
         if durable:
             self.scribe.watch(channel, number)
             self.changed = True
         self.logger.info("TOPIC(%s): new channel(%s)", home.topic.name, name)
+        if self.listener is not None:
+            self.listener.made(home, name)
         self.wake(home)
         home.topic.route(self.clock.now)
         return channel
@@ -194,6 +226,8 @@ class Node:
         self.memories.pop(channel, None)
         self.home_of.pop(channel, None)
         self._alarms.drop(channel)
+        if self.listener is not None:
+            self.listener.gone(home.topic.name, name)
         for consumer in list(channel.consumers):
             consumer.sink.end()
 
@@ -210,12 +244,14 @@ class Node:
         del self.homes[name]
         self.readers.forget(home)
         self.producers.forget(home)
-        for where in (self._dirty, self._awake, self._refused):
+        for where in (self._dirty, self._awake, self._refused, self.held):
             where.pop(home, None)
         self._looks.drop(home)
         if not isinstance(home.log, MemoryLog):
             self._remove(home.log)
         self.logger.info("TOPIC(%s): deleted", name)
+        if self.listener is not None:
+            self.listener.gone(name)
 
     def _remove(self, log: TopicLog) -> None:
         """The journal says that it is gone: should this not work, the next start removes it."""
@@ -225,7 +261,7 @@ class Node:
             self.logger.error("TOPIC(%s): %s", log.birth.name, error)
 
     def pause_topic(self, home: Home, paused: bool) -> None:
-        follows = bool(home.topic.channels) and not paused
+        follows = bool(home.topic.channels) and not paused and not home.topic.held_back
         self._order_routed(home, e.TopicPaused(home.number, paused), follows=follows)
         self.changed = self.changed or home.number >= 0
         home.topic.paused = paused

@@ -9,7 +9,7 @@ from typing import Final
 from penstock.daemon.logging import LEVEL, Level
 from penstock.daemon.standing import Standing
 from penstock.errors import BadOption
-from penstock.options import ADDRESS, Duration, Program, Words, duration, option
+from penstock.options import ADDRESS, Duration, Program, Words, duration, endpoint, option
 
 GIB: Final = 1 << 30
 
@@ -67,8 +67,6 @@ class Options(Standing):
         (),
         "the TCP address of an nsqlookupd to register topics and channels with",
         flag="lookupd-tcp-address",
-        needs="registration with nsqlookupd",
-        harmless=True,
     )
     http_client_connect_timeout: Duration = option(
         duration("2s"), "how long an outgoing HTTP request may take to connect"
@@ -190,6 +188,11 @@ class Options(Standing):
         Standing.__post_init__(self)
         if not self.tcp_address:
             raise BadOption("--tcp-address: it must not be empty")
+        for address in self.nsqlookupd_tcp_addresses:
+            try:
+                endpoint(address)
+            except ValueError as error:
+                raise BadOption(f"--lookupd-tcp-address: {error}") from None
         for percentile in self.e2e_processing_latency_percentiles:
             if not 0 < percentile <= 1:
                 raise BadOption(f"a percentile of end-to-end latency must be over 0 and at most 1, not {percentile:g}")

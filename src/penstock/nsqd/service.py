@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from penstock.daemon.logging import Logger
     from penstock.log.work import Work
     from penstock.nsqd.connection import Connection
+    from penstock.nsqd.lookup import Lookups
     from penstock.nsqd.node import Node
     from penstock.nsqd.options import Options
     from penstock.nsqd.session import Session
@@ -41,6 +42,7 @@ class Service:
         self.logger = logger
         self.clock = clock
         self.node: Node  # set when it is restored
+        self.lookups: Lookups  # set when it listens
         self.shared = bytearray(SHARED)
         self.limits = Limits(
             options.max_msg_size, options.max_body_size, options.max_rdy_count, options.max_req_timeout

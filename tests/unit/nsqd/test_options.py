@@ -172,10 +172,8 @@ def test_nsq_s_example_config_is_taken(tmp_path: Path, more: str) -> None:
     assert options.e2e_processing_latency_percentiles == (1.0, 0.99, 0.95)
     assert options.tls_required is TlsRequired.NO
     assert options.tls_min_version == 0x303  # an empty word is the default
-    # and what is not built yet is noted, and nothing else
-    assert [note.partition(" has no effect: ")[2] for note in notes] == [
-        "this version has no registration with nsqlookupd yet",
-    ]
+    assert options.nsqlookupd_tcp_addresses == ("127.0.0.1:4160",)
+    assert notes == []
 
 
 @pytest.mark.parametrize(
@@ -223,6 +221,7 @@ def test_a_flag_that_asks_for_nothing_is_taken_without_a_word(flag: str) -> None
         ("--msg-timeout=-1s", "--msg-timeout: -1s is below 0s"),
         ("--tcp-address=", "--tcp-address: it must not be empty"),
         ("--tcp-address=127.0.0.1", "--tcp-address: '127.0.0.1' is neither host:port"),
+        ("--lookupd-tcp-address=127.0.0.1", "--lookupd-tcp-address: '127.0.0.1' is neither host:port"),
         ("--log-level=warning", "--log-level: 'warning' is none of debug, info, warn, error, fatal"),
         ("--tls-min-version=ssl3.0", "'ssl3.0' is none of tls1.0, tls1.1, tls1.2, tls1.3"),
         ("--tls-required", "TLS cannot be required of clients without --tls-cert and --tls-key"),

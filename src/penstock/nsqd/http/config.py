@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.daemon.logging import LEVEL, Level
-from penstock.errors import HttpError
+from penstock.errors import BadOption, HttpError
 from penstock.http import Request, Response, json, text
 from penstock.nsqd.options import Options
 from penstock.options.table import options_of
@@ -44,12 +44,16 @@ class Config:
             self._on_level()
         elif request.name == "nsqlookupd_tcp_addresses":
             self._set(nsqlookupd_tcp_addresses=_addresses(request.body))
+            self._service.lookups.set_addresses(self._service.options.nsqlookupd_tcp_addresses)
         else:
             raise HttpError(400, "INVALID_OPTION")
         return self.get(request)
 
     def _set(self, **values: Any) -> None:
-        self._service.options = replace(self._service.options, **values)
+        try:
+            self._service.options = replace(self._service.options, **values)
+        except BadOption:
+            raise HttpError(400, "INVALID_VALUE") from None
 
 
 def _shown(value: Any) -> Response:

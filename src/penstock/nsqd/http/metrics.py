@@ -141,6 +141,10 @@ class Metrics:
         )
         yield single("nsqd_damage_total", "counter", "Damaged places found in logs.", len(node.data_path.disk.damages))
         yield single("nsqd_log_lines_dropped", "gauge", "Log lines that nobody read, of late.", service.logger.dropped)
+        registered = Family("nsqd_lookupd_registered", "gauge", "1 while this nsqlookupd knows what the node has.")
+        for address, link in service.lookups.links.items():
+            registered.add(labels(address=address), +link.registered)
+        yield registered
         for name, help_, histogram in (
             ("nsqd_loop_stall_seconds", "How long each turn held the loop, and all that waits for it.", meters.turns),
             ("nsqd_flush_seconds", "How long flushes to the device took.", meters.flushes),

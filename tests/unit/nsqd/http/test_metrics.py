@@ -24,7 +24,7 @@ def read(world: World) -> dict[str, Any]:
     """Families by name; samples of each by its labels' values."""
     service = SimpleNamespace(
         node=world.node, connections=(), started=10**9, logger=SimpleNamespace(dropped=0), options=world.options,
-        clock=world.clock,
+        clock=world.clock, lookups=SimpleNamespace(links={"a:1": SimpleNamespace(registered=True)}),
     )  # fmt: skip
 
     async def text() -> str:

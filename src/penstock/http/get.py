@@ -1,0 +1,54 @@
+"""One GET to another server: what nsqd asks nsqlookupd with. Knows asyncio; no route."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from httptools import HttpParserError, HttpResponseParser
+
+LARGEST: Final = 64 << 20  # bytes of an answer
+
+
+async def get(host: str, port: int, target: str) -> tuple[int, bytes]:
+    """Status and body; OSError where there is none. The connection is not kept, and nothing limits the time."""
+    reader, writer = await asyncio.open_connection(host, port)
+    try:
+        name = f"[{host}]" if ":" in host else host
+        writer.write(f"GET {target} HTTP/1.1\r\nHost: {name}:{port}\r\nConnection: close\r\n\r\n".encode())
+        found = _Found()
+        parser = HttpResponseParser(found)
+        try:
+            while not found.whole and (data := await reader.read(1 << 16)):
+                parser.feed_data(data)
+                if len(found.body) > LARGEST:
+                    raise ConnectionError(f"an answer of more than {LARGEST} bytes")
+        except HttpParserError as error:
+            raise ConnectionError(f"no HTTP: {error}") from error
+        if not (found.whole or found.ends_with_connection):
+            raise ConnectionError("the connection ended within an answer")
+        return parser.get_status_code(), bytes(found.body)
+    finally:
+        writer.close()
+
+
+class _Found:
+    """What httptools tells of."""
+
+    def __init__(self) -> None:
+        self.body = bytearray()
+        self.whole = False
+        self.ends_with_connection = False
+        self._sized = False
+
+    def on_header(self, name: bytes, _value: bytes) -> None:
+        self._sized = self._sized or name.lower() in (b"content-length", b"transfer-encoding")
+
+    def on_headers_complete(self) -> None:
+        self.ends_with_connection = not self._sized
+
+    def on_body(self, part: bytes) -> None:
+        self.body += part
+
+    def on_message_complete(self) -> None:
+        self.whole = True
