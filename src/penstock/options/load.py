@@ -88,9 +88,7 @@ def _judge(setting: Setting) -> Iterator[str]:
     except ValueError as error:
         raise BadOption(f"{origin}: {error}") from None
     if row.needs and value:
-        if not row.harmless:
-            raise BadOption(f"{origin}: this version has no {row.needs} yet")
-        yield f"{origin} has no effect: this version has no {row.needs} yet"
+        raise BadOption(f"{origin}: this version has no {row.needs} yet")
     if row.deprecated:
         yield f"{origin} is deprecated and has no effect; use {row.deprecated}"
 

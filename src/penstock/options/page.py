@@ -81,7 +81,7 @@ def _clauses(row: Option) -> Iterator[str]:
     if row.kind.many:
         yield "may be given many times"
     if row.needs:
-        yield f"has no effect yet: there is no {row.needs}" if row.harmless else f"refused: there is no {row.needs} yet"
+        yield f"refused: there is no {row.needs} yet"
     if row.deprecated:
         yield f"deprecated, without effect: use {row.deprecated}"
 

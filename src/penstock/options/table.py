@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 class Option:
     """One row.
 
-    `needs` names a feature that is not there: a value that asks for it (any but an empty one, false or zero) is
-    refused, or with `harmless` taken with a note, because all else works without it.
+    `needs` names a feature that is not there: a value that asks for it is refused (any but an empty one, false, zero).
     """
 
     field: str
@@ -37,7 +36,6 @@ class Option:
     least: float = 0
     most: float = LARGEST
     needs: str = ""
-    harmless: bool = False
     deprecated: str = ""  # what to use instead
     ours: bool = False  # NSQ has no such option
 

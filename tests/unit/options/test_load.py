@@ -25,7 +25,6 @@ class Options:
     sluice: bool = option(True, "whether the sluice is open")
     place: str = option(lambda: "here", "where the mill stands", shown="here")
     steam: str = option("", "the boiler", needs="steam engine")
-    weather: tuple[str, ...] = option((), "who tells the weather", needs="forecast", harmless=True)
     sails: bool = option(False, "nothing", deprecated="--wheel-count")
 
 
@@ -132,13 +131,12 @@ def test_a_value_that_cannot_be_had_is_refused_with_a_sentence(flag: str, why: s
 
 
 def test_a_feature_that_is_not_there_may_be_declined() -> None:
-    assert load(MILL, ["--steam=", "--weather="]) == (Options(), [])
+    assert load(MILL, ["--steam="]) == (Options(), [])
 
 
 @pytest.mark.parametrize(
     ("flag", "note"),
     [
-        ("--weather=frog", "--weather has no effect: this version has no forecast yet"),
         ("--sails", "--sails is deprecated and has no effect; use --wheel-count"),
     ],
 )
