@@ -36,11 +36,14 @@ class Lookups:
         """The ports are those that are listened on; below 0 where there is none."""
         self._service = service
         options = service.options
+        tcp_port, http_port = options.broadcast_tcp_port or tcp_port, options.broadcast_http_port or http_port
+        if options.nsqlookupd_tcp_addresses and min(tcp_port, http_port) < 1:
+            service.logger.error("LOOKUP: nsqlookupd wants a TCP and an HTTP port: say them by --broadcast-...-port")
         self._said = encoded(
             {
                 "version": NSQ_VERSION,
-                "tcp_port": options.broadcast_tcp_port or max(0, tcp_port),
-                "http_port": options.broadcast_http_port or max(0, http_port),
+                "tcp_port": max(0, tcp_port),
+                "http_port": max(0, http_port),
                 "hostname": socket.gethostname(),
                 "broadcast_address": options.broadcast_address,
                 "topology_zone": options.topology_zone,
