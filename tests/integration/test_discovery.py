@@ -269,7 +269,9 @@ def test_pynsq_gets_every_message_while_daemons_come_and_go(cluster: Cluster) ->
     def all_come() -> None:
         missing = set(sent)
         while missing:
-            missing.discard(consumer.stdout.readline().strip())  # type: ignore[union-attr]
+            line = consumer.stdout.readline()  # type: ignore[union-attr]
+            assert line, f"the consumer ended, {len(missing)} messages are missing"
+            missing.discard(line.strip())
         sent.clear()
 
     changes: list[Callable[[], object]] = [
@@ -299,7 +301,7 @@ import sys, nsq
 def take(message):
     print(message.body.decode(), flush=True)
     return True
-nsq.Reader("t", "c", take, lookupd_http_addresses=sys.argv[1:], lookupd_poll_interval=1, lookupd_poll_jitter=0,
+nsq.Reader("t", "c", take, lookupd_http_addresses=sys.argv[1:], lookupd_poll_interval=1, lookupd_poll_jitter=0.0,
     max_in_flight=50)
 nsq.run()
 """
