@@ -1,6 +1,6 @@
 """Python's clients doing the same work as programs: penstock, pynsq, ansq. Knows no row; nsqd is somebody else's.
 
-    rivals.py CLIENT publish|mpub|consume PORT TOPIC COUNT          prints the seconds that COUNT messages took
+    rivals.py CLIENT publish|mpub|consume PORT TOPIC COUNT         prints the seconds that it took, and the CPU's
 
 publish: 100 at a time, each waiting for its own answer. mpub: 100 in a command, one behind the other. consume: RDY 500,
 each message finished by itself. All on asyncio's own loop, over one connection.
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from time import perf_counter
+from importlib import import_module
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.load import BODIES
@@ -181,10 +182,11 @@ async def _in_turn(publish: Callable[[], Awaitable[object]], count: int) -> floa
     return perf_counter() - began
 
 
-CLIENTS: Final = ("penstock", "pynsq", "ansq")
-WORKS: Final = ("publish", "mpub", "consume")
+MODULES: Final = {"penstock": "penstock.client", "pynsq": "nsq", "ansq": "ansq"}
 
 if __name__ == "__main__":
     client, work, port, topic, count = sys.argv[1:]
-    print(asyncio.run(globals()[f"{work}_{client}"](int(port), topic, int(count))))
+    import_module(MODULES[client])
+    before = process_time()
+    print(asyncio.run(globals()[f"{work}_{client}"](int(port), topic, int(count))), process_time() - before)
     sys.stdout.flush()
