@@ -87,8 +87,8 @@ def _restore_topic(
         channel.tick(node.clock.now)
     for reader in readers:
         node.readers.restore(home, reader)
-    if topic.channels and not topic.paused and not state.following:  # it was being looked up
-        node.hold(home)
+    if topic.channels and not (topic.paused or state.following) and node.options.nsqlookupd_tcp_addresses:
+        node.hold(home)  # it was being looked up: that goes on
     node.homes[state.name] = home
     if state.following and not topic.channels:  # they were ephemeral: R stands from now on
         node.scribe.order(e.Routed(number, topic.routed, False, node.clock.wall))

@@ -31,7 +31,7 @@ class Listener:
 
 @pytest.fixture
 def world() -> World:
-    world = World()
+    world = World(nsqlookupd_tcp_addresses=("a:1",))
     Listener(world)
     return world
 
