@@ -121,7 +121,11 @@ class Client:
             self.channel = self.model.topics[topic].channels[channel]
             self.channel.clients.append(self)
 
-        self._say(f"SUB {topic} {channel}", topic=topic, done=lambda: self._expect(subscribed, self.model.may_fail))
+        def failed(error: bytes) -> None:
+            self.model.may_fail(error)
+            self.model.unsure()
+
+        self._say(f"SUB {topic} {channel}", topic=topic, done=lambda: self._expect(subscribed, failed))
 
     def get_ready(self, count: int) -> None:
         def done() -> None:

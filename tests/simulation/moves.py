@@ -17,6 +17,7 @@ from tests.simulation.clients import Client
 from tests.simulation.look import look
 from tests.simulation.model import Model, Publish
 from tests.simulation.oracle import Oracle
+from tests.simulation.peek import compare, peek
 from tests.simulation.producers import Producer
 from tests.simulation.survival import Bounds, Survival
 from tests.simulation.world import MS, Killed, S, World
@@ -261,7 +262,8 @@ class Simulation:
         if found := self._home():
             home, topic = found
             name, readers = self.rng.choice(("q", "r")), self.world.node.readers
-            offset = self.rng.randint(home.log.kept_from, home.log.committed)
+            kept = home.log.kept_from
+            offset = self.rng.randint(kept, max(kept, home.log.committed))
             if self._ask(lambda: readers.commit(home, name, offset)):
                 self.model.commit(topic, name, offset)
 
@@ -271,6 +273,13 @@ class Simulation:
             reader = home.topic.readers[self.rng.choice(list(topic.readers))]
             if self._ask(lambda: self.world.node.readers.delete(home, reader)):
                 self.model.delete_reader(topic, reader.name)
+
+    def peek(self) -> None:
+        """Somebody looks, and changes nothing."""
+        if (found := self._where()) and found[0].log.committed == found[0].log.end:
+            home, topic, _, channel = found
+            with self.world.unseen():
+                compare(peek(self.world, home.topic.name, channel.name), topic, channel, self.model)
 
     def delete_channel(self) -> None:
         if found := self._where():

@@ -17,7 +17,7 @@ TIME = {"pass_time": 6, "begin_work": 4, "end_work": 4}
 ADMIN = {
     "pause_topic": 0.3, "pause_channel": 0.3, "empty_topic": 0.2, "empty_channel": 0.2, "make_channel": 0.4,
     "delete_channel": 0.1, "delete_topic": 0.1, "make_channel_from": 0.3, "rewind": 0.4, "retain": 0.3,
-    "commit": 0.4, "delete_reader": 0.1,
+    "commit": 0.4, "delete_reader": 0.1, "peek": 0.5,
 }  # fmt: skip
 ONCE = {"publish_once": 10}
 LIVES = {"kill": 0.5, "kill_soon": 0.5, "stop": 0.3}
