@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import random
@@ -52,14 +53,23 @@ async def serve(options: Options, logger: Logger) -> None:
     tcp = await accept(tcp_socket, lambda: Connection(service))
     logger.info("TCP: listening on %s", shown(tcp_socket))
     await http.listen(routes(service, Ports(port_of(tcp_socket), http.http), http.follow_log).find)
+    pushing = _push_to_statsd(service, http.http) if options.statsd_address else None
     await stopping.wait()
     logger.info("NSQ: stopping")
     service.lookups.stop()
+    if pushing is not None:
+        pushing.cancel()
     tcp.close()
     await http.stop(GRACE)
     await service.stop(GRACE)
     remove_socket(options.tcp_address)
     logger.info("NSQ: bye")
+
+
+def _push_to_statsd(service: Service, http_port: int) -> asyncio.Task[None]:
+    from penstock.nsqd.statsd import Statsd
+
+    return asyncio.create_task(Statsd(service, http_port).run())
 
 
 def _node(options: Options, logger: Logger, service: Service) -> Node:

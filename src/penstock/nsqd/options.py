@@ -131,12 +131,12 @@ class Options(Standing):
     max_channel_consumers: int = option(0, "how many consumers a channel may have; with 0, any number")
 
     statsd_address: str = option(
-        "", "host:port of the statsd daemon that gets the counters, by UDP", needs="push to statsd", heading="Metrics"
+        "", "host:port of the statsd daemon that gets the counters, by UDP", kind=ADDRESS, heading="Metrics"
     )
     statsd_prefix: str = option("nsq.%s", "what each name in statsd begins with, where %s is the host")
-    statsd_interval: Duration = option(duration("60s"), "how often statsd gets them")
+    statsd_interval: Duration = option(duration("60s"), "how often statsd gets them", least=1)
     statsd_mem_stats: bool = option(True, "whether statsd gets the memory statistics as well")
-    statsd_udp_packet_size: int = option(508, "the largest UDP packet to statsd")
+    statsd_udp_packet_size: int = option(508, "the largest UDP packet to statsd", least=1)
     statsd_exclude_ephemeral: bool = option(False, "leave ephemeral topics and channels out of what statsd gets")
     e2e_processing_latency_percentiles: tuple[float, ...] = option(
         (),
@@ -193,6 +193,8 @@ class Options(Standing):
                 endpoint(address)
             except ValueError as error:
                 raise BadOption(f"--lookupd-tcp-address: {error}") from None
+        if self.statsd_address and not endpoint(self.statsd_address).port:
+            raise BadOption(f"--statsd-address: {self.statsd_address!r} has no port")
         for percentile in self.e2e_processing_latency_percentiles:
             if not 0 < percentile <= 1:
                 raise BadOption(f"a percentile of end-to-end latency must be over 0 and at most 1, not {percentile:g}")

@@ -180,7 +180,6 @@ def test_nsq_s_example_config_is_taken(tmp_path: Path, more: str) -> None:
     "flag",
     [
         "--auth-http-address=127.0.0.1:1",
-        "--statsd-address=127.0.0.1:8125",
         "--enable-experiment=topology-aware-consumption",
     ],
 )
@@ -220,6 +219,8 @@ def test_a_flag_that_asks_for_nothing_is_taken_without_a_word(flag: str) -> None
         ("--sync-timeout=0", "--sync-timeout: 0s is below 1ns"),
         ("--msg-timeout=-1s", "--msg-timeout: -1s is below 0s"),
         ("--tcp-address=", "--tcp-address: it must not be empty"),
+        ("--statsd-address=/tmp/s", "--statsd-address: '/tmp/s' has no port"),
+        ("--statsd-address=h:", "--statsd-address: 'h:' has no port"),
         ("--tcp-address=127.0.0.1", "--tcp-address: '127.0.0.1' is neither host:port"),
         ("--lookupd-tcp-address=127.0.0.1", "--lookupd-tcp-address: '127.0.0.1' is neither host:port"),
         ("--log-level=warning", "--log-level: 'warning' is none of debug, info, warn, error, fatal"),
