@@ -50,12 +50,17 @@ def _sum(text: str, rest: str) -> int:
 def as_text(value: Duration) -> str:
     """The shortest usual way to write it; `duration` reads the same value back."""
     if abs(value) < SECOND:
-        unit = next((name for name in ("ms", "us") if value % _UNITS[name] == 0), "ns")
-        return f"{value // _UNITS[unit]}{unit}" if value else "0s"
+        unit = next((name for name in ("ms", "us") if abs(value) >= _UNITS[name]), "ns")
+        return f"{_decimal(value, _UNITS[unit])}{unit}" if value else "0s"
     sign, rest = ("-", -value) if value < 0 else ("", int(value))
     hours, rest = divmod(rest, _UNITS["h"])
     minutes, rest = divmod(rest, _UNITS["m"])
-    seconds, below = divmod(rest, SECOND)
-    fraction = f".{below:09}".rstrip("0").rstrip(".")
-    parts = ((hours, f"{hours}h"), (minutes, f"{minutes}m"), (rest, f"{seconds}{fraction}s"))
+    parts = ((hours, f"{hours}h"), (minutes, f"{minutes}m"), (rest, f"{_decimal(rest, SECOND)}s"))
     return sign + "".join(part for number, part in parts if number)
+
+
+def _decimal(value: int, unit: int) -> str:
+    """So many units, a power of ten of ns each, exactly."""
+    whole, below = divmod(abs(value), unit)
+    fraction = f".{below:0{len(str(unit)) - 1}}".rstrip("0").rstrip(".") if below else ""
+    return f"{'-' * (value < 0)}{whole}{fraction}"

@@ -73,7 +73,9 @@ def test_what_64_bits_cannot_count_is_refused(text: str) -> None:
     [
         (0, "0s"),
         (1, "1ns"),
-        (1_500, "1500ns"),
+        (1_500, "1.5us"),
+        (34_673_785, "34.673785ms"),
+        (-999, "-999ns"),
         (25 * MS, "25ms"),
         (1500 * MS, "1.5s"),
         (MINUTE, "1m"),
