@@ -17,6 +17,11 @@ TARGETS = [
     "/put?topic=e%23ephemeral", "/pub?topic=f&defer=5", "/topic/create?topic=f", "/topic/delete?topic=f",
     "/topic/empty?topic=f", "/topic/pause?topic=f", "/topic/unpause?topic=f", "/channel/create?topic=f&channel=c",
     "/channel/delete?topic=f&channel=c", "/channel/empty?topic=f&channel=c", "/channel/pause?topic=f&channel=c",
+    "/channel/create?topic=f&channel=d&from=earliest", "/channel/rewind?topic=f&channel=c&to=-1m",
+    "/channel/rewind?topic=f&channel=c&to=9999999999999999999999", "/channel/peek?topic=f&channel=c&n=100",
+    "/topic/retain?topic=f&bytes=0&time=1h", "/reader/commit?topic=f&reader=r&offset=0",
+    "/reader/delete?topic=f&reader=r", "/log?topic=f&reader=r", "/log/read?topic=f&offset=0",
+    "/log/at?topic=f&timestamp=1", "/metrics", "/openapi.json",
     "/config/log_prefix", "/config/nsqlookupd_tcp_addresses", "/config/x", "*", "http://x/ping", "//x/..", "/%",
     "/pub?topic=%zz", "/pub?topic=f&defer=99999999999999999999", "/stats?topic=\xff", "/ping?" + "x" * 9000,
 ]  # fmt: skip

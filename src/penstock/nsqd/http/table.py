@@ -14,6 +14,7 @@ from penstock.nsqd.http.config import TOO_BIG, Config
 from penstock.nsqd.http.doing import doing
 from penstock.nsqd.http.log import Log
 from penstock.nsqd.http.metrics import Metrics
+from penstock.nsqd.http.openapi import OpenApi
 from penstock.nsqd.http.peeking import Peeking
 from penstock.nsqd.http.producers import Producers
 from penstock.nsqd.http.publishing import Publishing
@@ -46,6 +47,7 @@ def routes(service: Service, ports: Ports, on_level: Callable[[], None]) -> Rout
     table.add("GET", "/info", about.info, right=ANY)
     table.add("GET", "/stats", stats.stats, right=READ)
     table.add("GET", "/metrics", Metrics(service).metrics, right=READ)
+    table.add("GET", "/openapi.json", OpenApi(table).openapi, right=ANY)
     table.add("GET", "/config/:opt", config.get, right=READ)
     size = service.options.max_msg_size
     table.add("PUT", "/config/:opt", config.put, max_body=size, too_big=TOO_BIG, right=ADMIN)
