@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from penstock.http import Routes
 
 _MEANINGS: Final = {
-    400: "what is asked for says nothing, or something is missing", 404: "it is not there", 409: "it is in the way",
+    400: "what is asked for says nothing, or something is missing", 401: "a token is missing, or is none",
+    403: "the token's rights do not go so far, or TLS is wanted", 404: "it is not there", 409: "it is in the way",
     413: "too big, or a body that is none", 414: "too long", 416: "not kept, or not there yet", 431: "too big",
     500: "it could not be done, or the node is not well", 503: "whether it is there is unknown: publish again",
 }  # fmt: skip
@@ -48,7 +49,8 @@ def document(known: Iterable[tuple[str, str]]) -> dict[str, Any]:
             "description": 'NSQ\'s HTTP API, and what Penstock adds to it. Errors are JSON: `{"message":"WORD"}`.',
         },
         "paths": paths,
-        "components": {"schemas": SHAPES},
+        "components": {"schemas": SHAPES, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{}, {"token": []}],  # a token where the node asks for one
     }
 
 

@@ -63,6 +63,7 @@ SHAPES: Final[dict[str, Schema]] = {
             "committed": _OFFSET,
             "routed": _OFFSET,
             "incarnation": _HEX,
+            "https_port": _INT,
         },
         "required": ["message"],
         "additionalProperties": False,
