@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 
 NAME: Final = {"type": "string", "pattern": r"^[.a-zA-Z0-9_-]{1,64}$|^[.a-zA-Z0-9_-]{1,54}#ephemeral$"}
 PLAIN_NAME: Final = {"type": "string", "pattern": r"^[.a-zA-Z0-9_-]{1,64}$"}
+PRODUCER: Final = {"type": "string", "pattern": r"^[.a-zA-Z0-9_-]{1,64}$"}
+DIGEST: Final = {"type": "string", "pattern": r"^([0-9a-fA-F]{2}){1,64}$"}
 NUMBER: Final = {"type": "integer", "minimum": 0, "maximum": (1 << 63) - 1}
 WORD: Final = {"type": "string"}
 YES: Final = {"type": "string", "enum": ["true", "false", "1", "0"]}
@@ -38,6 +40,10 @@ PARAMETERS: Final = {
     "opt": Parameter(WORD, "an option, by its key in the config file", "path"),
     "defer": Parameter({"type": "integer", "minimum": 0}, "ms that the message is deferred"),
     "binary": Parameter(WORD, "count and sizes instead of lines; anything but false and 0 means yes"),
+    "due": Parameter(NUMBER, "ns since 1970 at which the messages are due"),
+    "producer": Parameter(PRODUCER, "who numbers its batches"),
+    "sequence": Parameter(NUMBER, "the batch's number"),
+    "digest": Parameter(DIGEST, "of the batch, in hex"),
     "format": Parameter(WORD, "json, or else text"),
     "include_clients": Parameter(YES, "whether clients are shown"),
     "include_mem": Parameter(YES, "whether memory is shown"),
@@ -77,6 +83,9 @@ _CHANNEL: Final = (
 )
 _PUBLISH: Final = "400 MISSING_ARG_TOPIC INVALID_TOPIC; 413 MSG_TOO_BIG; 503 PUB_FAILED"
 _READER: Final = "400 MISSING_ARG_READER INVALID_ARG_READER"
+_PRODUCER: Final = "400 MISSING_ARG_PRODUCER INVALID_ARG_PRODUCER"
+_KEY: Final = f"{_PRODUCER} MISSING_ARG_SEQUENCE INVALID_ARG_SEQUENCE MISSING_ARG_DIGEST INVALID_ARG_DIGEST"
+_REPEAT: Final = "409 OTHER_DIGEST"
 _GONE: Final = "416 NOT_RETAINED BEYOND_THE_END"
 _OTHER: Final = "409 OTHER_INCARNATION"
 NOTHING: Final = ("",)
@@ -90,8 +99,8 @@ _PUB: Final = Operation(
 )
 _MPUB: Final = Operation(
     "a message a line, or with binary=true count and messages behind their sizes",
-    "topic! binary",
-    errors=f"{_PUBLISH}; 413 BODY_TOO_BIG BAD_BODY BAD_MESSAGE",
+    "topic! binary defer due producer sequence digest",
+    errors=f"{_PUBLISH}; 413 BODY_TOO_BIG BAD_BODY BAD_MESSAGE; 400 INVALID_DEFER INVALID_ARG_DUE; {_KEY}; {_REPEAT}",
     body="the messages",
 )
 
@@ -120,6 +129,10 @@ OPERATIONS: Final = {
     "POST /put": _PUB._replace(about=f"{_PUB.about}; NSQ's old name of /pub"),
     "POST /mpub": _MPUB,
     "POST /mput": _MPUB._replace(about=f"{_MPUB.about}; NSQ's old name of /mpub"),
+    "GET /producer": Operation("what it published last", "producer!", (f"{JSON} Producer",), _PRODUCER),
+    "POST /producer/mark": _change(
+        "a sequence that publishes nothing", "producer! sequence! digest!", f"{_KEY}; {_REPEAT}"
+    ),
     "POST /topic/create": _change("make a topic", errors="400 MISSING_ARG_TOPIC INVALID_TOPIC"),
     "POST /topic/delete": _change("with its channels"),
     "POST /topic/empty": _change("forget what no channel was given yet"),

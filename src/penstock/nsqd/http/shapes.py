@@ -97,6 +97,11 @@ SHAPES: Final[dict[str, Schema]] = {
     "Retained": _object(bytes=_INT, time=_INT),
     "Moved": _object({"message": {"enum": ["CHANNEL_EXISTS", "LOWER_THAN_BEFORE"]}}, offset=_OFFSET),
     "At": _object(offset=_OFFSET),
+    "Producer": _object(
+        node=_HEX, mark={"anyOf": [_ref("Batch"), {"type": "null"}]},
+        topics={"type": "object", "additionalProperties": _ref("Batch")},
+    ),
+    "Batch": _object(sequence=_OFFSET, digest=_STR, when=_INT),
     "Peek": _object(topic=_STR, channel=_STR, messages=_list(_ref("Message"))),
     "Message": _object(
         {
