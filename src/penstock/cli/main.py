@@ -35,6 +35,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
+    "up": Command("penstock.cli.up.command", "run nsqlookupd and nsqd together, to try and to develop"),
     "import": Command("penstock.cli.import_", "take over the data folder of an original nsqd"),
     "export": Command("penstock.cli.export", "write a data folder for an original nsqd"),
     "bench": Command("penstock.cli.bench", "put a load on a server and measure it"),
@@ -116,7 +117,7 @@ def _overview(words: Sequence[str], commands: Mapping[str, Command]) -> argparse
     """A parser that knows the names of the commands below `words`, and nothing about their arguments."""
     parser = argparse.ArgumentParser(
         prog=" ".join(["penstock", *words]),
-        description=None if words else "Tools around the logs of Penstock.",
+        description=None if words else "What Penstock has beside its daemons nsqd and nsqlookupd.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     if not words:

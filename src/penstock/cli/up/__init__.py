@@ -1,0 +1,1 @@
+"""`penstock up`: an nsqlookupd and some nsqd as one foreground command."""
