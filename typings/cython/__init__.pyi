@@ -24,6 +24,7 @@ uint: Any
 int: Any
 longlong: Any
 ulonglong: Any
+const_int: Any
 const_uchar: Any
 
 p_const_char: Any

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import (
+        DataSourceArrowWriter,
+        DataSourceReader,
+        DataSourceStreamArrowWriter,
+        DataSourceStreamReader,
+    )
     from pyspark.sql.types import StructType
 
 
@@ -34,3 +39,15 @@ class NsqDataSource(DataSource):
         from penstock.spark.source import stream_reader
 
         return stream_reader.reader(self.options, schema)
+
+    # --- the sink
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        from penstock.spark.sink import writer
+
+        return writer.writer(self.options, schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
+        from penstock.spark.sink import writer
+
+        return writer.stream_writer(self.options, schema)

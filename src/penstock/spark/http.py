@@ -103,8 +103,21 @@ class Connection:
     def ask(self, method: str, target: str, body: bytes | memoryview | None = None) -> Answer:
         """The whole answer, whatever its status; NodeFailed where there is none."""
         try:
-            found = self._send(method, target, body)
-            return Answer(found.status, _headers(found), found.read())
+            return _whole(self._send(method, target, body))
+        except (OSError, http.client.HTTPException) as error:
+            raise self.failed(error) from None
+
+    def begin(self, method: str, target: str, body: bytes | memoryview) -> None:
+        """Send a request whose answer is read by `end`, before anything else is sent."""
+        try:
+            self._http.request(method, target, body, self._headers)
+        except (OSError, http.client.HTTPException) as error:
+            raise self.failed(error) from None
+
+    def end(self) -> Answer:
+        """The answer to what `begin` sent."""
+        try:
+            return _whole(self._http.getresponse())
         except (OSError, http.client.HTTPException) as error:
             raise self.failed(error) from None
 
@@ -136,7 +149,7 @@ class Connection:
             found = self._send("GET", target, None)
             if found.status == 200:
                 return found
-            return Answer(found.status, _headers(found), found.read())
+            return _whole(found)
         except (OSError, http.client.HTTPException) as error:
             raise self.failed(error) from None
 
@@ -173,6 +186,10 @@ class Connection:
     def _once(self, method: str, target: str, body: bytes | memoryview | None) -> http.client.HTTPResponse:
         self._http.request(method, target, body, self._headers)
         return self._http.getresponse()
+
+
+def _whole(answer: http.client.HTTPResponse) -> Answer:
+    return Answer(answer.status, _headers(answer), answer.read())
 
 
 def _headers(answer: http.client.HTTPResponse) -> dict[str, str]:

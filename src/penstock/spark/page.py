@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.spark.options import table_rows
+from penstock.spark.sink.options import SinkOptions
 from penstock.spark.source.options import SourceOptions
 
 
@@ -16,6 +17,9 @@ def markdown() -> str:
             "",
             "## Reading",
             *table_rows(SourceOptions),
+            "",
+            "## Writing",
+            *table_rows(SinkOptions),
             "",
         ]
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.errors import NodeFailed
 
@@ -11,12 +11,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from penstock.spark.http import Connection
-    from penstock.spark.source.options import SourceOptions
 
 _logger = logging.getLogger("penstock.spark")
 
 
-def addresses(options: SourceOptions, connect: Callable[[str], Connection]) -> dict[str, bool]:
+class Wanted(Protocol):
+    """What is asked of the options of a source or a sink."""
+
+    @property
+    def nsqd(self) -> tuple[str, ...]: ...
+
+    @property
+    def lookupd(self) -> tuple[str, ...]: ...
+
+    def chooses(self, topic: str) -> bool: ...
+
+
+def addresses(options: Wanted, connect: Callable[[str], Connection]) -> dict[str, bool]:
     """The URLs of the nodes, and whether each has something that is read, as far as is known."""
     if options.nsqd:
         return dict.fromkeys(options.nsqd, True)

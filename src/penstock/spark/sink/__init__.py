@@ -1,0 +1,1 @@
+"""format("nsq") as a sink."""
