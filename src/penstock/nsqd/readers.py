@@ -53,7 +53,7 @@ class Readers:
         reader = home.topic.readers.get(name)
         if reader is None:
             return home.log.committed
-        if self._clock.wall - reader.renewed >= self._timeout // LOOKS:
+        if self._timeout and self._clock.wall - reader.renewed >= self._timeout // LOOKS:
             self._renew(home, reader)
         return reader.look(home.log.committed)
 

@@ -208,6 +208,10 @@ def test_without_a_timeout_no_reader_is_dropped() -> None:
     commit(world, 0)
     world.tick(1000 * DAY)
     assert list(world.home("t").topic.readers) == ["q"]
+    # and so no look has to be written down
+    before = world.node.scribe.journal.end
+    world.node.readers.look(world.home("t"), "q")
+    assert world.node.scribe.journal.end == before
 
 
 # --- a disk that fails
