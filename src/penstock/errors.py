@@ -133,6 +133,10 @@ class AuthFailed(ClientError):
     code = "E_AUTH_FAILED"
 
 
+class AuthError(ClientError):
+    code = "E_AUTH_ERROR"
+
+
 class AuthFirst(ClientError):
     code = "E_AUTH_FIRST"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Message(NamedTuple):
@@ -25,7 +25,7 @@ class Client:
         self.messages: list[Message] = []
         self.send(b"  V2")
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,5 +1,7 @@
 """Other people's clients as programs: pynsq and ansq, publishing or consuming. Knows no test.
 
+The variable WISHES holds what else they ask of their connections, as JSON with pynsq's names.
+
     foreign.py produce pynsq PORT TOPIC FIRST NEXT
     foreign.py consume ansq  PORT TOPIC CHANNEL
 
@@ -10,10 +12,12 @@ before it finishes it; at first sight it requeues some and lets others time out.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from typing import Any
 
+WISHES: dict[str, Any] = json.loads(os.environ.get("WISHES", "{}"))
 TIMEOUT = 1000  # ms, the shortest that nsqd takes
 READY = 100
 CHUNK = 500
@@ -42,7 +46,7 @@ def _note(number: int, attempts: int) -> None:
 async def produce_pynsq(port: int, topic: str, first: int, next_: int) -> None:
     from nsq import Writer  # type: ignore[import-untyped]
 
-    writer = Writer([f"127.0.0.1:{port}"])
+    writer = Writer([f"localhost:{port}"], **WISHES)
     ready = asyncio.Event()
     add = writer._on_connection_ready
 
@@ -87,10 +91,11 @@ async def consume_pynsq(port: int, topic: str, channel: str) -> None:
         topic,
         channel,
         take,
-        nsqd_tcp_addresses=[f"127.0.0.1:{port}"],
+        nsqd_tcp_addresses=[f"localhost:{port}"],
         max_in_flight=READY,
         max_tries=0,
         msg_timeout=TIMEOUT / 1000,
+        **WISHES,
     )
     await asyncio.Event().wait()
 
@@ -102,6 +107,8 @@ async def produce_ansq(port: int, topic: str, first: int, next_: int) -> None:
     from ansq import create_writer
 
     writer = await create_writer([f"127.0.0.1:{port}"])
+    for each in writer.connections:
+        await _authorize(each)
     for start in range(first, next_, CHUNK):
         numbers = range(start, min(start + CHUNK, next_))
         together = [number for number in numbers if number % 2 and not is_deferred(number)]
@@ -120,6 +127,7 @@ async def consume_ansq(port: int, topic: str, channel: str) -> None:
 
     options = ConnectionOptions(features=ConnectionFeatures(msg_timeout=TIMEOUT))
     connection = await open_connection("127.0.0.1", port, connection_options=options)
+    await _authorize(connection)
     await connection.subscribe(topic, channel, READY)
     async for message in connection.messages():
         number, attempts = int(message.body), message.attempts
@@ -128,6 +136,12 @@ async def consume_ansq(port: int, topic: str, channel: str) -> None:
         elif attempts > 1 or not is_left(number):
             _note(number, attempts)
             await message.fin()
+
+
+async def _authorize(connection: Any) -> None:
+    if "auth_secret" in WISHES:
+        await connection.auth(WISHES["auth_secret"])
+        connection._is_authorized = True  # which ansq waits for, and never sets
 
 
 def _all_ok(answers: list[Any]) -> None:

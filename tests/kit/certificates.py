@@ -32,17 +32,18 @@ class Authority:
         self.file = str(folder / "ca.pem")
         self._ca.cert_pem.write_to_path(self.file)
 
-    def pair(self, name: str, *, expired: bool = False, common_name: str | None = None, file: str = "") -> Pair:
-        """For a host of this name."""
+    def pair(self, name: str, *more: str, expired: bool = False, common_name: str | None = None) -> Pair:
+        """For a host of these names."""
         until = LONG_AGO + datetime.timedelta(days=1) if expired else None
         leaf = self._ca.issue_cert(
             name,
+            *more,
             common_name=common_name or name,
             not_before=LONG_AGO if expired else None,
             not_after=until,
             key_type=ECDSA,
         )
-        pair = Pair(*(str(self._folder / f"{file or name}.{end}") for end in ("pem", "key")))
+        pair = Pair(*(str(self._folder / f"{name}.{end}") for end in ("pem", "key")))
         leaf.private_key_pem.write_to_path(pair.key)
         with open(pair.cert, "wb") as cert:
             cert.writelines(part.bytes() for part in leaf.cert_chain_pems)

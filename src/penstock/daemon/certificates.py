@@ -32,14 +32,22 @@ class Certificates:
     def __init__(self, files: TlsFiles) -> None:
         """BadOption for files that cannot be used."""
         self._files = files
+        self._client: ssl.SSLContext | None = None
         self.reload()
 
     def reload(self) -> None:
         """BadOption leaves all as it was."""
         files = self._files
         server = _server(files) if files.cert or files.key else None
-        self.client = _client(files)
-        self.server = server
+        client = _client(files) if files.root_ca else None
+        self.server, self._client = server, client
+
+    @property
+    def client(self) -> ssl.SSLContext:
+        """Where it trusts whom the machine does, it is made when somebody asks for it: that takes a while."""
+        if self._client is None:
+            self._client = _client(self._files)
+        return self._client
 
 
 def _server(files: TlsFiles) -> ssl.SSLContext:

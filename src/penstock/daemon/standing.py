@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import ClassVar, Final
 
 from penstock.errors import BadOption
 from penstock.options import Words, option
@@ -34,6 +34,8 @@ POLICY: Final = Words({word: word for word in ("require", "require-verify", "")}
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Standing:
     """BadOption for what cannot be."""
+
+    LAST: ClassVar[frozenset[str]]
 
     tls_cert: str = option(
         "", "the path of the certificate, and of those between it and its root; read again on SIGHUP", heading="TLS"
@@ -81,3 +83,6 @@ class Standing:
             object.__setattr__(self, "tls_required", TlsRequired.YES)
         if self.tls_required is not TlsRequired.NO and not (self.tls_cert or self.tls_key):
             raise BadOption("TLS cannot be required of clients without --tls-cert and --tls-key")
+
+
+Standing.LAST = frozenset(Standing.__annotations__) - {"LAST"}

@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING, Final
 from penstock.broker.consumer import UNSENT
 from penstock.daemon.listening import shown_peer
 from penstock.nsqd.session import Session
+from penstock.nsqd.upgrading import upgrade
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from penstock.nsqd.service import Service
+    from penstock.protocol.identify import Agreement
 
 _CONGESTED: Final = 256 << 10  # unsent bytes at which the loop tells of it, and again when most of them are gone
 _DEAF: Final = 4 << 20  # unsent bytes at which a client is not read any more: it does not read its answers
 _OWED: Final = 4096  # answers that wait for the device, at which it is not read any more either,
 _PENDING: Final = 4 << 20  # or bytes that were published and are not answered
+_HEAVY: Final = 4 << 10  # bytes held for a client that are not worth counting
 _CRUMB: Final = 8 << 10  # a read is small up to here,
 _CRUMBS: Final = 8  # and after so many small ones a busy consumer's FINs are taken together
 
@@ -38,6 +41,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parts: list[bytes] = []
         self._deaf = False
         self._resting = False
+        self._heavy = False  # what is held for it is counted
         self._crumbs = 0  # small reads, one behind the other
         self._clean = False
         self.heard = 0  # when something came last
@@ -45,15 +49,17 @@ class Connection(asyncio.BufferedProtocol):
     # --- asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        service = self._service
+        if service.doors is not None and not service.doors.enter(self, transport):
+            return
         self._transport: asyncio.Transport = transport  # type: ignore[assignment]
         transport.set_write_buffer_limits(high=_CONGESTED)  # type: ignore[attr-defined]
-        service = self._service
         service.begin_turn()
         self.heard = service.clock.now
         self.session = Session(service, shown_peer(transport.get_extra_info("peername")), self._out, service.shared)
         service.connections.add(self)
         service.of_session[self.session] = self
-        service.beats(self.session)
+        service.admit(self.session)
         service.logger.info("TCP: new client(%s)", self.session.name)
 
     def get_buffer(self, sizehint: int) -> Buffer:
@@ -65,6 +71,10 @@ class Connection(asyncio.BufferedProtocol):
         self.heard = service.clock.now
         session = self.session
         session.received(nbytes)
+        if session.held:
+            self._listen()
+        if self._heavy or session.inbox.kept > _HEAVY:
+            self._weigh()
         self._crumbs = self._crumbs + 1 if nbytes <= _CRUMB else 0
         if self._crumbs >= _CRUMBS and session.busy:
             self._rest()
@@ -84,8 +94,11 @@ class Connection(asyncio.BufferedProtocol):
         service.begin_turn()
         session = self.session
         service.connections.discard(self)
-        service.still(session)
+        service.release(session)
         service.of_session.pop(session, None)
+        service.burden.forget(self)
+        if service.doors is not None:
+            service.doors.leave(self)
         session.leave(service.clock.now, aborted=exc is not None or not self._clean)
         if session.channel is not None and session.home is not None:
             service.node.left(session.home, session.channel)
@@ -97,6 +110,8 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The client reads again."""
         self.session.unsent = self._transport.get_write_buffer_size()
+        if self._heavy:
+            self._weigh()
         self._listen()
         self._ask_for_more()
 
@@ -124,11 +139,31 @@ class Connection(asyncio.BufferedProtocol):
             session.unsent = transport.get_write_buffer_size()
             if full and session.unsent < UNSENT:  # the loop tells of this only where it was congested
                 self._ask_for_more()
+            if self._heavy or session.unsent > _HEAVY:
+                self._weigh()
         if session.ended:
             self._clean = True
             transport.close()
-        else:
-            self._listen()
+            return
+        if session.upgrade is not None and not session.owes:
+            self._upgrade(session.upgrade)
+        self._listen()
+
+    def _upgrade(self, agreement: Agreement) -> None:
+        """All that was said in plain is said; what was heard behind it was not plain."""
+        session, transport = self.session, self._transport
+        session.upgrade = None
+        tunnel = self._transport = upgrade(self, transport, agreement, self._service)
+        if self._deaf:
+            self._deaf = False
+            transport.resume_reading()
+        tunnel.take_over(transport, session.inbox.take())
+
+    def _weigh(self) -> None:
+        session = self.session
+        size = session.inbox.kept + session.unsent
+        self._heavy = size > _HEAVY
+        self._service.burden.hold(self, size if self._heavy else 0)
 
     def _rest(self) -> None:
         self._resting = True
@@ -149,7 +184,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _hears_enough(self) -> bool:
         session = self.session
-        return session.unsent > _DEAF or session.owes > _OWED or session.pending > _PENDING
+        return session.unsent > _DEAF or session.owes > _OWED or session.pending > _PENDING or session.held
 
     # --- ending
 

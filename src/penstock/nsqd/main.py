@@ -33,6 +33,7 @@ async def serve(options: Options, logger: Logger) -> None:
     stopping = stop_signal()
     from penstock.daemon.http_ports import HttpPorts
     from penstock.daemon.security import Security
+    from penstock.nsqd.authority import authority
     from penstock.nsqd.connection import Connection
     from penstock.nsqd.home import Clock
     from penstock.nsqd.http import Ports, routes
@@ -43,7 +44,7 @@ async def serve(options: Options, logger: Logger) -> None:
     logger.info("%s", version_line("nsqd"))
     security = Security(options, logger)
     security.reload_on_hangup()
-    service = Service(options, logger, Clock())
+    service = Service(options, logger, Clock(), security, authority(options, security))
     service.node = _node(options, logger, service)
     gc.collect()
     gc.freeze()

@@ -153,15 +153,19 @@ class Options(Standing):
         "host:port or URL of a server to ask what a client may do",
         flag="auth-http-address",
         heading="Authorization",
-        needs="authorization",
     )
     auth_http_request_method: str = option("get", "the HTTP method to ask it with", kind=METHOD)
 
-    deflate: bool = option(
-        True, "offer deflate to clients (not built yet: they are told that there is none)", heading="Compression"
+    auth_file: str = option(
+        "",
+        "the path of tokens that clients may show by AUTH, and of what they allow, in place of a server: see"
+        " docs/security.md; read again on SIGHUP",
+        ours=True,
     )
+
+    deflate: bool = option(True, "offer deflate to clients", heading="Compression")
     max_deflate_level: int = option(6, "the highest level of deflate that a client may ask for", least=1, most=9)
-    snappy: bool = option(True, "offer snappy to clients (not built yet: they are told that there is none)")
+    snappy: bool = option(True, "offer snappy to clients")
 
     node_id: int = option(
         default_node_id,
@@ -195,6 +199,8 @@ class Options(Standing):
                 raise BadOption(f"--lookupd-tcp-address: {error}") from None
         if self.statsd_address and not endpoint(self.statsd_address).port:
             raise BadOption(f"--statsd-address: {self.statsd_address!r} has no port")
+        if self.auth_file and self.auth_http_addresses:
+            raise BadOption("--auth-file and --auth-http-address: clients are known by one of them")
         for percentile in self.e2e_processing_latency_percentiles:
             if not 0 < percentile <= 1:
                 raise BadOption(f"a percentile of end-to-end latency must be over 0 and at most 1, not {percentile:g}")

@@ -11,19 +11,26 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from penstock.daemon.standing import TlsRequired
+from penstock.nsqd.gate import Gate
 from penstock.nsqd.home import Clock
+from penstock.nsqd.watch import Watch
 from penstock.protocol.identify import Agreement, Offer
 from penstock.protocol.inbox import SHARED
 from penstock.protocol.parser import Limits
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable
 
+    from penstock.auth.permissions import Authority, Permissions, Who
     from penstock.broker.channel import Channel
     from penstock.daemon.logging import Logger
+    from penstock.daemon.security import Security
     from penstock.log.work import Work
     from penstock.nsqd.connection import Connection
     from penstock.nsqd.lookup import Lookups
@@ -37,7 +44,10 @@ THREADS: Final = 2  # flushes of different topics may overlap; more would only q
 class Service:
     """One nsqd in one loop."""
 
-    def __init__(self, options: Options, logger: Logger, clock: Clock) -> None:
+    def __init__(
+        self, options: Options, logger: Logger, clock: Clock, security: Security, authority: Authority | None
+    ) -> None:
+        """`authority` knows what clients may do, where not all may do everything."""
         self.options = options
         self.logger = logger
         self.clock = clock
@@ -55,6 +65,10 @@ class Service:
             max_output_buffer_timeout=options.max_output_buffer_timeout,
             max_output_buffer_size=options.max_output_buffer_size,
             max_deflate_level=options.max_deflate_level,
+            deflate=options.deflate,
+            snappy=options.snappy,
+            tls_v1=security.certificates.server is not None,
+            auth_required=authority is not None,
             topology_region=options.topology_region,
             topology_zone=options.topology_zone,
         )
@@ -63,6 +77,10 @@ class Service:
             msg_timeout=options.msg_timeout,
             output_buffer_timeout=options.output_buffer_timeout,
         )
+        self.doors, self.burden = security.doors, security.burden
+        self._security = security
+        self._authority = authority
+        self._asking: set[asyncio.Task[None]] = set()
         self.connections: set[Connection] = set()
         self.of_session: dict[Session, Connection] = {}
         self._loop = asyncio.get_running_loop()
@@ -72,6 +90,7 @@ class Service:
         self._outgoing: dict[Connection, None] = {}
         self._pumping: dict[Channel, None] = {}
         self._resting: list[Connection] = []
+        self._watch = Watch()
         self._beats: dict[int, OrderedDict[Session, int]] = {}  # by interval: when the next one is due
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0
@@ -147,7 +166,7 @@ class Service:
     # --- time
 
     def _set_timer(self) -> None:
-        when = self.node.next_time()
+        when = min(self.node.next_time(), self._watch.next)
         for queue in self._beats.values():
             if queue:
                 when = min(when, next(iter(queue.values())))
@@ -165,6 +184,21 @@ class Service:
         self.node.tick()
         for interval, queue in list(self._beats.items()):
             self._beat(interval, queue)
+        for session, why in self._watch.look(self.clock.now):
+            self.of_session[session].drop(why)
+
+    def admit(self, session: Session) -> None:
+        """It is new here."""
+        required = self.options.tls_required is not TlsRequired.NO
+        if required or self._authority is not None:
+            session.gate = Gate(session, None if self._authority is None else self.ask, tls_required=required)
+        self._watch.add(session, self.clock.now)
+        self.beats(session)
+
+    def release(self, session: Session) -> None:
+        """It is gone."""
+        self._watch.remove(session)
+        self.still(session)
 
     def beats(self, session: Session) -> None:
         """Heartbeats for it from now on, at the interval that it agreed to."""
@@ -195,6 +229,33 @@ class Service:
             session.heartbeat()
             queue[session] = now + interval
             queue.move_to_end(session)
+
+    # --- what protects it
+
+    def tls_context(self) -> ssl.SSLContext:
+        """Of the moment."""
+        context = self._security.certificates.server
+        if context is None:
+            raise AssertionError("TLS is offered with a certificate only")
+        return context
+
+    def ask(self, who: Who, then: Callable[[Permissions | Exception], None]) -> None:
+        """What this client may do, or why that is not known: in a later turn."""
+        task = self._loop.create_task(self._ask(who, then))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _ask(self, who: Who, then: Callable[[Permissions | Exception], None]) -> None:
+        if self._authority is None:
+            raise AssertionError("nobody to ask")
+        found: Permissions | Exception
+        try:
+            answer = self._authority.ask(who)
+            found = await answer if isinstance(answer, Awaitable) else answer
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong is answered
+            found = error
+        self.begin_turn()
+        then(found)
 
     # --- ending
 

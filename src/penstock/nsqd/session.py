@@ -41,9 +41,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from penstock.broker.channel import Channel
+    from penstock.nsqd.gate import Gate
     from penstock.nsqd.home import Home
     from penstock.nsqd.node import Node
     from penstock.nsqd.service import Service
+    from penstock.protocol.identify import Agreement
+    from penstock.stream import Tls
 
 _MANY: Final = 1024  # RDY of a consumer that takes messages by the hundred,
 _BUSY: Final = 8  # and how many in flight it has then, at least
@@ -104,10 +107,16 @@ class Session:
         self.home: Home | None = None
         self.published: dict[str, int] = {}
         self.ending = False  # nothing more is taken; what is owed is sent, then the connection is closed
+        self.held = False  # nothing is taken until something has happened: an upgrade, an authorization
+        self.upgrade: Agreement | None = None  # what the connection becomes when all that is owed is sent
+        self.gate: Gate | None = None  # where not everybody may do everything
+        self.tls: Tls | None = None
+        self.moved = False  # a command became whole since somebody looked
         self.unsent = 0  # bytes that the socket has not taken
         self.sent = 0  # bytes given to it
         self.pending = 0  # bytes of its publishes that are not answered
         self.beating = 0  # ns between its heartbeats
+        self._cut_off = False  # the client sent its last while it was held
         self._out = out
         self._parser = Parser(service.limits)
         self._owed: deque[Owed | Ready] = deque()
@@ -121,22 +130,49 @@ class Session:
         inbox.received(size)
         at = 0
         try:
-            while not self.ending:
+            while not (self.ending or self.held):
                 command = parser.next(inbox.data, at, inbox.end)
                 at = parser.at
                 if command is None:
                     break
-                self._handle(command)
+                if self.gate is None or self.gate.lets(command):
+                    self._handle(command)
         except LineTooLong:
             self.ending = True  # behind what is owed, and without a word
         except ClientError as error:
             self.fail(error)
+        if at:
+            self.moved = True
         if not self.ending:
             inbox.keep(at, parser.needed)
+
+    def go_on(self, behind: Callable[[], None] | None = None) -> None:
+        """What it was held for has happened; `behind` is what follows from it."""
+        if self.ending:
+            return
+        self.held = False
+        try:
+            if behind is not None:
+                behind()
+        except ClientError as error:
+            self.fail(error)
+        if not self.ending:
+            self.received(0)
+        if self._cut_off and not self.held:
+            self.cut_off()
+        self.service.outgoing(self.service.of_session[self])
+
+    def handle(self, command: Any) -> None:
+        """Carry it out, if its client may do that now."""
+        if self.gate is None or self.gate.lets(command):
+            self._handle(command)
 
     def cut_off(self) -> None:
         """The client sends no more, perhaps in the middle of a command; it still gets what it is owed."""
         if self.ending:
+            return
+        if self.held:
+            self._cut_off = True
             return
         if error := self._parser.cut_off(self.inbox.kept):
             self.fail(error)
@@ -206,14 +242,20 @@ class Session:
         _HANDLERS[type(command)](self, command)
 
     def identify(self, command: Identify) -> None:
+        upgraded = self.agreement.upgraded
         identified = identify(command.body, self.service.offer, self.agreement)
-        self.agreement = identified.agreement
-        self._parser.heartbeats = self.agreement.heartbeat_interval > 0
+        agreement = self.agreement = identified.agreement
+        self._parser.heartbeats = agreement.heartbeat_interval > 0
         self.service.beats(self)
         self.answer(frames.answer(identified.answer))
+        if agreement.upgraded and not upgraded:
+            self.upgrade = agreement
+            self.held = True
 
     def auth(self, command: Auth) -> None:
-        raise AuthDisabled("AUTH disabled")
+        if self.gate is None or not self.gate.asks:
+            raise AuthDisabled("AUTH disabled")
+        self.gate.auth(command.secret)
 
     def sub(self, command: Sub) -> None:
         try:

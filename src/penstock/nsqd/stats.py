@@ -144,12 +144,18 @@ def client_row(session: Session, topic: str) -> dict[str, Any]:
         "user_agent": agreement.user_agent,
         "topology_zone": agreement.topology_zone,
         "topology_region": agreement.topology_region,
-        "tls": agreement.tls_v1,
-        "tls_cipher_suite": "",
-        "tls_version": "",
+        "tls": session.tls is not None,
+        "tls_cipher_suite": session.tls.cipher if session.tls else "",
+        "tls_version": session.tls.version.replace("TLSv", "TLS") if session.tls else "",
         "tls_negotiated_protocol": "",
-        "tls_negotiated_protocol_is_mutual": False,
+        "tls_negotiated_protocol_is_mutual": session.tls is not None,
     }
+    if session.gate is not None and session.gate.permissions is not None:
+        row |= {
+            "authed": session.gate.authed,
+            "auth_identity": session.gate.permissions.identity,
+            "auth_identity_url": session.gate.permissions.identity_url,
+        }
     published = [{"topic": name, "count": count} for name, count in session.published.items() if topic in ("", name)]
     if published:
         row["pub_counts"] = published

@@ -16,7 +16,7 @@ from penstock.options import ADDRESS, Duration, Program, duration, option
 class Options(Standing):
     """What an nsqlookupd was asked to be. Durations are nanoseconds; BadOption for what cannot be."""
 
-    OURS: ClassVar = frozenset(Standing.__annotations__)  # NSQ's nsqlookupd has no TLS
+    OURS: ClassVar = Standing.LAST  # NSQ's nsqlookupd has no TLS
 
     log_level: Level = option(Level.INFO, "the least level of the lines that are logged", kind=LEVEL, heading="Log")
     log_prefix: str = option("[nsqlookupd] ", "what each log line begins with", shown="[nsqlookupd] and a space")

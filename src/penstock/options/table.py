@@ -51,13 +51,13 @@ def option(
 
 
 def options_of(table: type) -> tuple[Option, ...]:
-    """The rows of an options class, in the order in which they are written; those that it inherits are the last.
+    """The rows of an options class, in the order in which they are written.
 
-    An option that NSQ has for another program alone stands in the class's `OURS`.
+    Names in the class's `LAST` are the last, and an option that NSQ has for another program alone stands in its `OURS`.
     """
-    own = table.__annotations__
+    last: frozenset[str] = getattr(table, "LAST", frozenset())
     ours: frozenset[str] = getattr(table, "OURS", frozenset())
-    fields = sorted(dataclasses.fields(table), key=lambda field: field.name not in own)
+    fields = sorted(dataclasses.fields(table), key=lambda field: field.name in last)
     return tuple(_row(field, field.name in ours) for field in fields)
 
 

@@ -52,6 +52,15 @@ class Agreement:
     snappy: bool = False
     tls_v1: bool = False
 
+    @property
+    def upgraded(self) -> bool:
+        """The stream is not plain any more: this happens once."""
+        return self.tls_v1 or self.compressed
+
+    @property
+    def compressed(self) -> bool:
+        return self.snappy or self.deflate_level > 0
+
 
 class Identified(NamedTuple):
     """What holds from now on, and what the client is told, before a change of the stream."""
@@ -84,21 +93,22 @@ def identify(body: bytes, offer: Offer, before: Agreement) -> Identified:
 
 
 def _features(asked: dict[str, Any], offer: Offer, agreement: Agreement) -> Identified:
-    deflate = offer.deflate and asked["deflate"]
-    snappy = offer.snappy and asked["snappy"]
+    once = not agreement.upgraded
+    tls = once and offer.tls_v1 and asked["tls_v1"]
+    deflate = once and offer.deflate and asked["deflate"]
+    snappy = once and offer.snappy and asked["snappy"]
     level = asked["deflate_level"] if deflate and asked["deflate_level"] > 0 else 6
     level = min(level, offer.max_deflate_level)
     if deflate and snappy:
         raise IdentifyFailed("cannot enable both deflate and snappy compression")
-    agreement = replace(
-        agreement, tls_v1=offer.tls_v1 and asked["tls_v1"], snappy=snappy, deflate_level=level if deflate else 0
-    )
+    if once:
+        agreement = replace(agreement, tls_v1=tls, snappy=snappy, deflate_level=level if deflate else 0)
     answer = {
         "max_rdy_count": offer.max_rdy_count,
         "version": NSQ_VERSION,
         "max_msg_timeout": offer.max_msg_timeout // _MS,
         "msg_timeout": agreement.msg_timeout // _MS,
-        "tls_v1": agreement.tls_v1,
+        "tls_v1": tls,
         "deflate": deflate,
         "deflate_level": level,
         "max_deflate_level": offer.max_deflate_level,

@@ -19,7 +19,7 @@ _LITTLE: Final = 4 << 10  # is copied without a thought
 class Inbox:
     """The bytes of one connection: from `received` to `keep` they are `data[:end]`."""
 
-    __slots__ = ("_kept", "_own", "_rest", "_shared", "data", "end")
+    __slots__ = ("_own", "_rest", "_shared", "data", "end", "kept")
 
     def __init__(self, shared: bytearray) -> None:
         """The shared buffer belongs to one connection from its `room` to its `keep`."""
@@ -27,37 +27,38 @@ class Inbox:
         self.end = 0
         self._own: bytearray | None = None
         self._rest = b""
-        self._kept = 0  # bytes, in `_own` or in `_rest`
-
-    @property
-    def kept(self) -> int:
-        """How many bytes are kept: the beginning of a command."""
-        return self._kept
+        self.kept = 0  # bytes of the beginning of a command, in `_own` or in `_rest`
 
     def room(self) -> bytearray | memoryview:
         """Where the next bytes go; never empty."""
         data = self._own or self._shared
-        return memoryview(data)[self._kept :] if self._kept else data
+        return memoryview(data)[self.kept :] if self.kept else data
+
+    def take(self) -> bytes:
+        """What is kept, which is kept no more."""
+        kept = bytes(memoryview(self._own)[: self.kept]) if self._own else self._rest
+        self._own, self._rest, self.kept = None, b"", 0
+        return kept
 
     def received(self, size: int) -> None:
         """So many bytes were put into the room."""
         self.data = self._own or self._shared
         if self._rest:
-            self.data[: self._kept] = self._rest
-        self.end = self._kept + size
+            self.data[: self.kept] = self._rest
+        self.end = self.kept + size
 
     def keep(self, at: int, needed: int) -> None:
         """The bytes from `at` on are no whole command, which seems to take `needed` of them."""
         left = self.end - at
         most = len(self._shared) // 2
-        if at == 0 and self._kept:  # it was no whole one before either
+        if at == 0 and self.kept:  # it was no whole one before either
             most = min(most, _LITTLE)
         if left > most:
             self._keep_apart(at, left, needed)
         else:
             self._rest = bytes(memoryview(self.data)[at : self.end]) if left else b""
             self._own = None
-        self._kept = left
+        self.kept = left
         self.data = self._shared
         self.end = 0
 

@@ -58,6 +58,7 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
         self._coming: Iterator[Buffer] | None = None  # pieces that are not given on
         self._rest: memoryview | bytes = b""  # of one of them
         self._unread = 0  # by whom
+        self._stopped = False  # the socket is not read
         self._eof = False
         self._closing = False
         self._timer: asyncio.TimerHandle | None = None
@@ -130,7 +131,7 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
         """Give on what came, until all is given, nobody wants it, or others must have their turn."""
         turn = TURN
         try:
-            while turn > 0 and not self._unread & _INNERS and not self._closing:
+            while turn > 0 and self._wanted and not self._closing:
                 if (piece := self._next()) is None:
                     break
                 turn -= self._give(piece)
@@ -138,15 +139,20 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
             self._break(str(error))
         if self._closing:
             return
-        if self._coming is not None and not self._unread & _INNERS:
+        if self._coming is not None and self._wanted:
             self._loop.call_soon(self._have_turn)
         elif self._coming is None and self.tls is not None and self.tls.ended:
             self.eof_received()
         self._read(_OURS, wants=self._coming is None)
 
     def _have_turn(self) -> None:
-        if self._coming is not None and not self._unread & _INNERS:
+        if self._coming is not None and self._wanted:
             self._go_on()
+
+    @property
+    def _wanted(self) -> bool:
+        """The inner protocol wants to hear more, or there is a handshake, of which it hears nothing."""
+        return not self._ready or not self._unread & _INNERS
 
     def _next(self) -> memoryview | None:
         """The next piece, or None behind the last; what the layers have to say themselves is sent."""
@@ -188,6 +194,7 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
         self._ready = self._known = True
         self._stop_timer()
         self._on_ready(self)
+        self._read(_OURS, wants=not self._unread & _OURS)
         early, self._early = self._early, []
         for data in early:
             self.write(data)
@@ -249,10 +256,11 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
             self._loop.call_soon(self._have_turn)
 
     def _read(self, who: int, *, wants: bool) -> None:
-        before = self._unread
-        self._unread = before & ~who if wants else before | who
-        if bool(before) != bool(self._unread) and not self._transport.is_closing():
-            (self._transport.pause_reading if self._unread else self._transport.resume_reading)()
+        self._unread = self._unread & ~who if wants else self._unread | who
+        stop = bool(self._unread & _OURS) or not self._wanted
+        if stop != self._stopped and not self._transport.is_closing():
+            self._stopped = stop
+            (self._transport.pause_reading if stop else self._transport.resume_reading)()
 
     def is_closing(self) -> bool:
         return self._closing or self._transport.is_closing()

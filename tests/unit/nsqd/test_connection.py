@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.nsqd.connection import Connection
+from penstock.stream.doors import Burden
 from tests.unit.nsqd.talk import Desk, pub
 
 
@@ -16,6 +17,7 @@ class Counter(Desk):
 
     def __init__(self) -> None:
         super().__init__()
+        self.burden = Burden(0)
         self.connections: set[Connection] = set()
         self.resting: list[Connection] = []
         self.sending: dict[Connection, None] = {}
@@ -23,8 +25,13 @@ class Counter(Desk):
     def begin_turn(self) -> None:
         """Each read is a turn here."""
 
-    def still(self, session: object) -> None:
-        """Nobody's heart beats here."""
+    doors = None
+
+    def admit(self, session: object) -> None:
+        """Everybody may come."""
+
+    def release(self, session: object) -> None:
+        """And go."""
 
     def outgoing(self, connection: Any) -> None:
         self.sending[connection] = None

@@ -81,6 +81,7 @@ OURS: list[tuple[str, str, Any]] = [
     ("min-free", "min_free", 1 << 30),
     ("reader-timeout", "reader_timeout", duration("168h")),
     ("producer-timeout", "producer_timeout", duration("720h")),
+    ("auth-file", "auth_file", ""),
     ("http-token-file", "http_token_file", ""),
     ("max-connections", "max_connections", 0),
     ("max-connections-per-address", "max_connections_per_address", 0),
@@ -179,13 +180,12 @@ def test_nsq_s_example_config_is_taken(tmp_path: Path, more: str) -> None:
 @pytest.mark.parametrize(
     "flag",
     [
-        "--auth-http-address=127.0.0.1:1",
         "--enable-experiment=topology-aware-consumption",
     ],
 )
 def test_a_feature_that_is_not_built_is_refused_when_it_is_asked_for(flag: str) -> None:
     with pytest.raises(BadOption, match=r"^--[a-z-]+: this version has no .* yet$"):
-        load(NSQD, [flag])
+        load(NSQD, flag.split())
 
 
 @pytest.mark.parametrize(
@@ -229,6 +229,7 @@ def test_a_flag_that_asks_for_nothing_is_taken_without_a_word(flag: str) -> None
         ("--tls-required=TCP-HTTPS", "TLS cannot be required of clients without --tls-cert and --tls-key"),
         ("--tls-client-auth-policy=require", "TLS cannot be required of clients without --tls-cert and --tls-key"),
         ("--tls-client-auth-policy=request", "'request' is none of require, require-verify"),
+        ("--auth-file=a --auth-http-address=b:1", "clients are known by one of them"),
         ("--tls-required=perhaps", "'perhaps' is none of true, false, tcp-https"),
         ("--auth-http-request-method=put", "'put' is none of get, post"),
         ("--e2e-processing-latency-percentile=1,0", "must be over 0 and at most 1, not 0"),
@@ -238,7 +239,7 @@ def test_a_flag_that_asks_for_nothing_is_taken_without_a_word(flag: str) -> None
 )
 def test_a_value_that_nsqd_cannot_work_with_is_refused_at_the_start(flag: str, why: str) -> None:
     with pytest.raises(BadOption) as refusal:
-        load(NSQD, [flag])
+        load(NSQD, flag.split())
     assert why in str(refusal.value)
 
 
