@@ -7,15 +7,16 @@ alone for ten times as long, so that it does not hold up the others.
 
 from __future__ import annotations
 
+import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
 
 from penstock.errors import NodeFailed
-from penstock.spark.http import Access, Connection, patiently
+from penstock.spark.http import Access, Answer, Connection, patiently
 from penstock.spark.source import loss
 from penstock.spark.source.discovery import addresses
 from penstock.spark.source.log import Log, log_of
@@ -111,14 +112,14 @@ class Cluster:
 
     def _offset_at(self, log: Log, time: int) -> int:
         target = f"/log/at?topic={quote(log.place.topic)}&timestamp={time}"
-        connection = self._nodes[log.url].connection
+        connection = self._connection(log.url)
         return int(patiently(lambda: connection.json(target), self._options.tries)["offset"])
 
     def move_reader(self, name: str, url: str, topic: str, position: Position) -> None:
         """Tell the node that all below is read. A hint: what goes wrong is logged, and made good by the next one."""
         target = f"/reader/commit?topic={quote(topic)}&reader={quote(name)}"
         try:
-            answer = self._nodes[url].connection.ask(
+            answer = self._connection(url).ask(
                 "POST", f"{target}&offset={position.offset}&incarnation={position.incarnation}"
             )
         except NodeFailed as error:
@@ -160,13 +161,25 @@ class Cluster:
         node.logs, node.silent, node.again = found, False, 0.0
 
     def _who(self, node: _Node) -> None:
+        identity = self._info(node).get("node")
         url = node.connection.url
-        identity = node.connection.json("/info").get("node")
         if not isinstance(identity, str):
             raise NodeFailed(f"{url} is no Penstock nsqd: an original one has no log to read by offset")
         if node.identity and node.identity != identity:
             _logger.warning("%s is another node now: %s, and was %s", url, identity, node.identity)
         node.identity = identity
+
+    def _info(self, node: _Node) -> dict[str, Any]:
+        """What it says of itself; over TLS where it wants that, on the port that it names, as NSQ's tools do it."""
+        try:
+            return dict(node.connection.json("/info"))
+        except NodeFailed as error:
+            port = _https_port(node.connection.ask("GET", "/info")) if error.status == 403 else 0
+            if not port:
+                raise
+        node.connection.close()
+        node.connection = self._connect(f"https://{urlsplit(node.connection.url).netloc.rpartition(':')[0]}:{port}")
+        return dict(node.connection.json("/info"))
 
     def _topics(self, node: _Node) -> Iterable[str]:
         if self._options.topic:
@@ -177,6 +190,10 @@ class Cluster:
     def _connect(self, url: str) -> Connection:
         return Connection(url, self._access)
 
+    def _connection(self, url: str) -> Connection:
+        """That of a node that has answered."""
+        return next(node.connection for node in self._nodes.values() if node.connection.url == url)
+
     def _lookupd(self, url: str) -> Connection:
         return self._lookupds.setdefault(url, self._connect(url))
 
@@ -186,6 +203,13 @@ def _each(look: Callable[[_Node], NodeFailed | None], nodes: list[_Node]) -> lis
         return [look(node) for node in nodes]
     with ThreadPoolExecutor(min(AT_ONCE, len(nodes))) as pool:
         return list(pool.map(look, nodes))
+
+
+def _https_port(answer: Answer) -> int:
+    try:
+        return int(json.loads(answer.body)["https_port"])
+    except (ValueError, KeyError, TypeError):
+        return 0
 
 
 def _identities(nodes: list[_Node]) -> dict[str, str]:
