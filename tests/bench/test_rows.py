@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("part", PARTS)
+SLOW = {"spark"}  # starts Java
+
+
+@pytest.mark.parametrize("part", [pytest.param(part, marks=[pytest.mark.slow] * (part in SLOW)) for part in PARTS])
 def test_each_part_gives_its_rows(part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # when a part is measured with hardly any load
     code = main([part, "--quick", f"--directory={tmp_path}", f"--json={tmp_path / 'result.json'}"])
