@@ -36,6 +36,10 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "up": Command("penstock.cli.up.command", "run nsqlookupd and nsqd together, to try and to develop"),
+    "archive": Command("penstock.cli.jobs.archive", "topics to Parquet or JSON lines, on Spark"),
+    "replay": Command("penstock.cli.jobs.replay", "an archive back to topics, on Spark"),
+    "transform": Command("penstock.cli.jobs.transform", "topics to a topic or to files, by SQL or Python, on Spark"),
+    "sql": Command("penstock.cli.jobs.sql", "SQL over what topics retain, and over archives"),
     "import": Command("penstock.cli.import_", "take over the data folder of an original nsqd"),
     "export": Command("penstock.cli.export", "write a data folder for an original nsqd"),
     "bench": Command("penstock.cli.bench", "put a load on a server and measure it"),

@@ -17,7 +17,7 @@ def read_config(path: str, rows: Mapping[str, Option]) -> tuple[dict[str, Any], 
     """The value of each key that is known, by key; and a note for each that is not."""
     values: dict[str, Any] = {}
     notes = []
-    for key, value in _document(path).items():
+    for key, value in document(path).items():
         if key not in rows:  # NSQ takes no notice of it: a file for a later version works with an earlier one
             notes.append(f"config file {path}: {key} is not known and has no effect{did_you_mean(key, rows)}")
             continue
@@ -28,7 +28,7 @@ def read_config(path: str, rows: Mapping[str, Option]) -> tuple[dict[str, Any], 
     return values, notes
 
 
-def _document(path: str) -> dict[str, Any]:
+def document(path: str) -> dict[str, Any]:
     import tomllib
 
     try:

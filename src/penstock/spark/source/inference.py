@@ -27,6 +27,14 @@ def inferred(options: SourceOptions) -> str:
     return ddl(found)
 
 
+def shape_of_bodies(options: SourceOptions) -> dict[str, Any]:
+    """The fields of the first messages and their kinds, where most of these are JSON objects; else none."""
+    sample = _sample(options)
+    values = list(_values(sample))
+    found = merged(values) if 2 * len(values) > len(sample) else None
+    return found if isinstance(found, dict) else {}
+
+
 def _sample(options: SourceOptions) -> list[bytes]:
     """Bodies of the first messages."""
     from penstock.spark.source.batch_plan import planned
