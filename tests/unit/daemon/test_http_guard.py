@@ -48,7 +48,9 @@ EACH = [
 ]
 # What each route of nsqd and nsqlookupd takes. A new one has to be put here, and into docs/security.md.
 TAKES: dict[str, set[tuple[str, str]]] = {
-    "any": {("GET", "/ping"), ("GET", "/info"), ("GET", "/producer"), ("POST", "/producer/mark")},
+    "any": {
+        ("GET", "/ping"), ("GET", "/info"), ("GET", "/openapi.json"), ("GET", "/producer"), ("POST", "/producer/mark"),
+    },
     "publish": {("POST", path) for path in ("/pub", "/put", "/mpub", "/mput")},
     "subscribe": {
         ("GET", "/log"), ("GET", "/log/at"), ("GET", "/log/read"), ("GET", "/channel/peek"),
