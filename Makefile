@@ -34,7 +34,7 @@ fuzz: compiled ## random data and histories: EXAMPLES=1000 of each property test
 bench: compiled ## how fast it is, beside what this machine can do
 	$(BIN)/python -m bench
 
-demo: compiled ## see it work: an nsqd is killed under load, and nothing is lost
+demo: compiled ## see it work: a node is killed under load, archives, SQL, a replay, and every message counted
 	$(BIN)/python -m penstock.cli.demo
 
 docs: .venv/ready ## the pages of docs/ that are made from the code

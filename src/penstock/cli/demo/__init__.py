@@ -1,1 +1,1 @@
-"""What `make demo` shows: an nsqd that is killed under load and loses nothing."""
+"""What `make demo` shows: three nodes, one killed under load, archives, SQL, a replay; every message is counted."""

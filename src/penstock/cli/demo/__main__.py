@@ -1,161 +1,116 @@
-"""Run an nsqd, publish, kill it with SIGKILL, start it again, and count: nothing that was answered OK is lost.
+"""Three nodes under load, one of them killed; archives, SQL, a replay: and every message is counted.
 
-Exits with 1 where that is not so. Everything is in a temporary folder, on ports that are free.
+Exits with 1 where something does not add up. Everything is in a temporary folder (or --folder), on ports that are free.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
+import importlib.util
+import logging
 import sys
 import tempfile
-import threading
 import time
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from penstock.cli.demo.outcome import Outcome
-from penstock.cli.demo.process import Process
-from penstock.cli.demo.wire import Wire
-from penstock.cli.log import showing
+from penstock.cli.demo import jobs
+from penstock.cli.demo.events import HOUR, SCHEMA, TOPIC
+from penstock.cli.demo.nodes import Nodes
+from penstock.cli.demo.report import Report
+from penstock.cli.demo.traffic import CHANNELS, PRODUCERS, Traffic
 from penstock.errors import PenstockError
-from penstock.log.files import Files
-from penstock.log.tools.store import LOG
-from penstock.log.tools.verify import verify
+from penstock.spark.java import java_home
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TOPIC: Final = "orders"
-CHANNEL: Final = "billing"
-PUBLISHERS: Final = 4
-AT_ONCE: Final = 100  # messages in an MPUB
-SIZE: Final = 200
-DEFERRED: Final = 1000
-READY: Final = 2500
-PATIENCE: Final = 30.0  # seconds for an answer
-QUIET: Final = 15.0  # seconds without a message, until none is expected any more
+NODES = 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m penstock.cli.demo", description=(__doc__ or "").strip())
-    parser.add_argument("--load", type=float, default=1.0, metavar="SECONDS", help="from the first publish to the kill")
-    parser.add_argument("--delay", type=float, default=5.0, metavar="SECONDS", help="of the deferred messages")
+    parser.add_argument("--events", type=int, default=200_000, metavar="N", help="that are published (%(default)s)")
+    parser.add_argument("--without-spark", action="store_true", help="leave out archives, SQL and the replay")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="for all data, which stays there")
     arguments = parser.parse_args(argv)
-    try:
-        with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
-            good = _show(folder, arguments.load, arguments.delay)
-    except (PenstockError, OSError) as error:
-        print(f"demo: {error}", file=sys.stderr)
-        good = False
-    print("nothing that was answered OK is lost" if good else "THIS IS NOT AS IT SHOULD BE")
-    return 0 if good else 1
-
-
-def _show(folder: str, load: float, delay: float) -> bool:
-    outcome = Outcome()
-    with Process(folder) as nsqd:
-        _say("start", f"nsqd on 127.0.0.1:{nsqd.port} with its data in {folder}")
-        _publish_and_kill(nsqd, outcome, load, delay)
-    published, deferred = len(outcome.published), len(outcome.due)
-    _say("kill -9", f"after {load:g} s: {published:,} messages were answered OK, and {deferred:,} deferred ones")
-    begin = time.monotonic()
-    with Process(folder) as nsqd:
-        _say("restart", f"it listens again after {time.monotonic() - begin:.2f} s")
-        _drain(nsqd, outcome)
-    _tell(outcome)
-    return _verify(folder) and outcome.good
-
-
-def _say(step: str, text: str) -> None:
-    print(f"{step:10}{text}", flush=True)
-
-
-# --- before the kill
-
-
-def _publish_and_kill(nsqd: Process, outcome: Outcome, load: float, delay: float) -> None:
-    _make_channel(nsqd)
-    deferring = Wire(nsqd.port, PATIENCE)
-    _say("publish", f"{PUBLISHERS} connections, MPUB of {AT_ONCE} x {SIZE} bytes; {DEFERRED:,} deferred by {delay:g} s")
-    publishers = [_Publisher(nsqd.port, number) for number in range(PUBLISHERS)]
-    for publisher in publishers:
-        publisher.start()
-    end = time.monotonic() + load
-    for first in range(0, DEFERRED, AT_ONCE):
-        names = [b"deferred-%d" % number for number in range(first, first + AT_ONCE)]
-        due = time.time() + delay
-        deferring.defer(TOPIC, round(delay * 1000), names)
-        outcome.due.update(dict.fromkeys(names, due))
-    publishers[0].join(max(0.0, end - time.monotonic()))
-    nsqd.kill()
-    for publisher in publishers:
-        publisher.join()
-        outcome.published |= publisher.answered
-    deferring.close()
-
-
-def _make_channel(nsqd: Process) -> None:
-    wire = Wire(nsqd.port, PATIENCE)
-    wire.subscribe(TOPIC, CHANNEL, 0)
-    wire.close()
-
-
-class _Publisher(threading.Thread):
-    """Publishes, an MPUB behind the other, until the connection breaks."""
-
-    def __init__(self, port: int, number: int) -> None:
-        super().__init__(daemon=True)
-        self.answered: set[bytes] = set()
-        self._wire = Wire(port, PATIENCE)
-        self._number = number
-
-    def run(self) -> None:
-        first = 0
+    logging.getLogger("penstock.client").setLevel(logging.CRITICAL)  # that a node is gone is told here
+    report = Report()
+    with tempfile.TemporaryDirectory(prefix="penstock-demo-") as temporary:
+        folder = arguments.folder or Path(temporary)
         try:
-            while True:
-                names = [b"%d-%d" % (self._number, each) for each in range(first, first + AT_ONCE)]
-                self._wire.publish(TOPIC, [(name + b" ").ljust(SIZE, b".") for name in names])
-                self.answered.update(names)
-                first += AT_ONCE
-        except OSError:
-            self._wire.close()
+            _show(folder, arguments.events, report, without_spark=arguments.without_spark)
+        except (PenstockError, OSError) as error:
+            print(f"demo: {error}", file=sys.stderr)
+            report.good = False
+        if arguments.folder and report.good:
+            report.say("files", f"{folder}: data of the nodes, and the archive")
+    return report.end()
 
 
-# --- behind it
+def _show(folder: Path, events: int, report: Report, *, without_spark: bool) -> None:
+    with Nodes(folder / "nodes", NODES) as nodes:
+        report.say("up", f"{NODES} nsqd and nsqlookupd, their data in {folder}")
+        traffic = _traffic(nodes, events, report)
+        if missing := "as was asked" if without_spark else _spark_lacks():
+            report.say("spark", f"left out: {missing}")
+            return
+        _pipelines(nodes, folder, len(traffic.answered), report)
+    report.say("next", "penstock up --nodes 3; penstock sql --nsqd 127.0.0.1:4151 'SELECT ...'; docs/pipelines.md")
 
 
-def _drain(nsqd: Process, outcome: Outcome) -> None:
-    """Take what comes until nothing is missing, or nothing comes any more."""
-    wire = Wire(nsqd.port, QUIET)
-    try:
-        wire.subscribe(TOPIC, CHANNEL, READY)
-        for bodies in wire.messages():
-            outcome.take([body.partition(b" ")[0] for body in bodies], time.time())
-            if outcome.complete:
-                break
-    except TimeoutError:
-        pass
-    finally:
-        wire.close()
+def _traffic(nodes: Nodes, events: int, report: Report) -> Traffic:
+    nodes.create(TOPIC, CHANNELS)
+    traffic = Traffic(nodes)
+    others = " and pynsq" if traffic.foreign else ""
+    report.say("publish", f"{PRODUCERS} producers{others}, {len(CHANNELS)} channels: {', '.join(CHANNELS)}")
+    victim = nodes.nsqd[-1]
+
+    def kill() -> None:
+        nodes.kill(victim)
+        report.say("kill -9", f"{victim.name}, with {len(traffic.answered):,} events answered OK; it is started again")
+
+    begin = time.monotonic()
+    asyncio.run(traffic.run(events, kill))
+    seconds = time.monotonic() - begin
+    published = len(traffic.answered)
+    report.say("", f"{published:,} events in {seconds:.1f} s; {traffic.sent_again:,} sent again, their answers lost")
+    for channel in CHANNELS:
+        report.check("consume", f"lost on channel {channel}", traffic.lost(channel), 0)
+        report.say("", f"{len(traffic.came[channel]):,} came, {traffic.twice(channel):,} of them more than once")
+    return traffic
 
 
-def _tell(outcome: Outcome) -> None:
-    came = len(outcome.published & outcome.came.keys())
-    _say("drain", f"{came:,} of {len(outcome.published):,} came; {outcome.twice:,} twice")
-    if outcome.unanswered:
-        _say("", f"and {outcome.unanswered:,} more, written when the kill took their answers away")
-    late = max(outcome.lateness, default=0.0)
-    came = len(outcome.came_at)
-    _say(
-        "deferred",
-        f"{came:,} of {len(outcome.due):,} came; {outcome.early:,} early, the last {late * 1000:.0f} ms late",
-    )
+def _spark_lacks() -> str:
+    if importlib.util.find_spec("pyspark") is None:
+        return "pyspark is not installed"
+    return "" if java_home() is not None else "there is no Java"
 
 
-def _verify(folder: str) -> bool:
-    report = verify(Files(), folder)
-    records = showing.records(sum(store.records for store in report.stores if store.store.kind == LOG))
-    _say("verify", f"{records} in the log, every CRC is right" if report.clean else "the log is DAMAGED")
-    return report.clean
+def _pipelines(nodes: Nodes, folder: Path, published: int, report: Report) -> None:
+    where = f"--nsqd={','.join(node.http for node in nodes.nsqd)}"
+    archive, session = str(folder / "archive"), ["--conf=spark.driver.memory=1g"]
+    stored = nodes.messages(TOPIC)
+    begin = time.monotonic()
+    found = jobs.run(
+        "archive", where, f"--topic={TOPIC}", f"--to={archive}", f"--schema={SCHEMA}", "--json",
+        f"--checkpoint={folder / 'checkpoint'}", *session,
+    )  # fmt: skip
+    report.check("archive", "messages in Parquet", jobs.rows(found), stored)
+    report.say("", f"in {time.monotonic() - begin:.0f} s, Spark's start included; of the nodes' logs: {stored:,}")
+    (row,) = jobs.run(
+        "sql", where, f"--topic={TOPIC}", f"--schema={TOPIC}={SCHEMA}", f"--archive=kept={archive}", "--format=json",
+        "SELECT count(DISTINCT s.n) found, "
+        f"(SELECT count(*) FROM kept WHERE hour(at) = {HOUR}) noon FROM {TOPIC} s JOIN kept k ON s.id = k.id", *session,
+    )  # fmt: skip
+    report.check("sql", "events in the topic that are in the archive too", row["found"], published)
+    replayed = jobs.run(
+        "replay", where, f"--from={archive}", f"--where=hour(body.at) = {HOUR}", "--topic=noon", "--json",
+        f"--checkpoint={folder / 'replay'}", *session,
+    )  # fmt: skip
+    report.check("replay", f"events of {HOUR}:00 to {HOUR}:59, published again", jobs.rows(replayed), row["noon"])
+    report.check("", "and in their topic", nodes.messages("noon"), row["noon"])
 
 
 if __name__ == "__main__":
