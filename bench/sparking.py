@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bench.daemons import OURS, nsqd
-from bench.load import BODIES, COUNT, folder
+from bench.load import COUNT, SIZE, folder
 from bench.measure import Row, alternate, millions
 from penstock.errors import BenchFailed
 from penstock.spark.http import Access, Connection
@@ -35,6 +35,7 @@ SMALL: Final = 25  # micro-batches of a message each
 WARM: Final = 5  # of them, that are not counted
 COSTS: Final = 50.0  # ms that a micro-batch of ours may take longer than one of the rate source
 
+_SIZE: Final = struct.pack(">I", SIZE)
 _QUIET: Final = """rootLogger.level = fatal
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -107,10 +108,11 @@ def session(directory: Path) -> Iterator[SparkSession]:
 
 
 def _publish(address: str, count: int) -> None:
-    framed = b"".join(struct.pack(">I", len(body)) + body for body in BODIES)
-    body = struct.pack(">I", COUNT) + framed
     connection = Connection(f"http://{address}", Access())
     for _ in range(0, count, COUNT):
+        bodies = os.urandom(COUNT * SIZE)  # none twice, or parquet would keep but one of each
+        framed = (_SIZE + bodies[at : at + SIZE] for at in range(0, COUNT * SIZE, SIZE))
+        body = struct.pack(">I", COUNT) + b"".join(framed)
         answer = connection.ask("POST", f"/mpub?topic={TOPIC}&binary=true", body)
         if answer.status != 200:
             raise BenchFailed(f"publishing: {answer.message}")
