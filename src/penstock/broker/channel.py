@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """A channel: a cursor over its topic's log, what is unfinished below it, and the consumers that share it.
 
     log   ---+------------------+---------------+----->

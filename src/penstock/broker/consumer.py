@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """One subscriber of a channel, as the channel sees it: what it asked for and what it may be given. Knows no socket."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """A topic: how far its log was handed to its channels, and who they are. Knows offsets; no file, no clock.
 
     log ---+------------------------+----------------+---->
@@ -199,9 +200,12 @@ class Topic:
     @property
     def passed(self) -> int:
         """What lies below has been routed, and read by every reader."""
-        return min([self.routed, *(reader.offset for reader in self.readers.values())])
+        offsets = [self.routed, *(reader.offset for reader in self.readers.values())]
+        return min(offsets)
 
     @property
     def low_water(self) -> int:
         """What lies below is needed by no durable channel, by none that is still to come, and by no reader."""
-        return min([self.passed, *(channel.low_water for channel in self.channels.values() if not channel.ephemeral)])
+        durable = (channel for channel in self.channels.values() if not channel.ephemeral)
+        offsets = [self.passed, *(channel.low_water for channel in durable)]
+        return min(offsets)

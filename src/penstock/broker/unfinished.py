@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """A channel's unfinished messages: in flight, ready again, or waiting for a delay. A message is in one place only.
 
     take ------> in flight --finish--> gone

@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """The segments of one log, in order: rolling, reading across them, deleting from the front. Knows no topic.
 
 What lies between the end of a segment and the first offset of the next is a hole: nobody gets it, readers are told.

@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """A segment: one append-only file of batches, and its index. Knows files; knows no topic and no other segment.
 
     <first offset, 20 digits>.log      batch | batch | batch | ...      each begins where the last one's offsets end

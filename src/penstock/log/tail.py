@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """The end of a log in memory: the batch that is being made, and behind it the last ones written. Knows no file.
 
     chunk    | written | written | batch being made ...  | free
@@ -59,7 +60,7 @@ class Tail:
         self.count += len(bodies)
 
     def put_framed(
-        self, data: Buffer, start: int, stop: int, count: int, timestamp: int, base: int, *, skip: int = 0
+        self, data: Buffer, start: int, stop: int, count: int, timestamp: int, base: int, skip: int = 0
     ) -> None:
         """As `put`, for `count` bodies that fill `data[start:stop]`, each behind `skip` bytes and its size."""
         at = self._room(stop - start + (RECORD - 4 - skip) * count)

@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """A topic's log: offsets, what is answered, what is flushed, and what is done when a flush fails. Knows no channel.
 
     earliest          flushed                   end
@@ -256,7 +257,7 @@ class TopicLog:
     def put_framed(self, data: Buffer, start: int, stop: int, count: int, now: int, *, skip: int = 0) -> None:
         """As `put`, for `count` bodies in `data[start:stop]`, each behind `skip` bytes and its size."""
         self._check(stop - start + (RECORD - 4 - skip) * count)
-        self.tail.put_framed(data, start, stop, count, now, self.birth.base, skip=skip)
+        self.tail.put_framed(data, start, stop, count, now, self.birth.base, skip)
 
     def put_moved(self, source: Buffer, places: array[int], size: int) -> None:
         """As `put`, for records as they stand in `source` at `places`, `size` bytes of them: their ids are new."""

@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """A topic where it lives: the broker's topic, its log, its timetable, and the publishes that wait for an answer.
 
     publish --> the log's open batch --turn--> written --> answered OK, routed

@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """The node: its topics and channels, made by first use, remembered in the journal. No sockets, no threads, no clock.
 
     a turn of the loop:   publishes, FINs, SUBs ... --> `turn`: one batch a topic, answers, deliveries

@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """What all connections of an nsqd share: the node, the limits, the two times, the turn. Knows asyncio; no protocol.
 
     loop turn:  connections receive ... --> end of the turn: write, answer, deliver, send

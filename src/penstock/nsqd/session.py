@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """One client's conversation: its commands carried out, its answers in order. Bytes in, bytes out; no socket, no clock.
 
     received --parser--> command --> node, home, channel

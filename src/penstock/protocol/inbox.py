@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """Where a connection's bytes are received. Knows no socket, and of commands only how many bytes they seem to take.
 
     room --receive--> received --parse--> keep        all connections receive into one shared buffer

@@ -1,0 +1,15 @@
+# What of the `.py` beside it is C's when compiled; what is not said here is Python's.
+from penstock.nsqd.home cimport Clock
+from penstock.nsqd.node cimport Node
+
+cdef class Service:
+    cdef dict __dict__
+    cdef public Node node
+    cdef public Clock clock
+    cdef public bint _ending
+    cdef public dict _outgoing, _pumping, _beats
+    cdef public object _timer, _timer_at
+
+    cpdef begin_turn(self)
+    cpdef pump(self, channel)
+    cpdef outgoing(self, connection)
