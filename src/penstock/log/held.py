@@ -52,6 +52,13 @@ class Held:
     def __len__(self) -> int:
         return len(self._ordinals)
 
+    def __contains__(self, offset: int) -> bool:
+        return offset in self._ordinals
+
+    def between(self, first: int, next_: int) -> list[int]:
+        """The offsets in `[first, next_)`."""
+        return self._offsets[bisect_left(self._offsets, first) : bisect_left(self._offsets, next_)]
+
     def _files(self) -> Chain:
         if self._chain is None:
             self._chain = Chain(self._disk, self._folder, self.birth.seed ^ SALT, _FILE)

@@ -40,7 +40,7 @@ from penstock.protocol.batch import KEYED, MOVED, RECORD, records, size_of
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from typing_extensions import Buffer
 
@@ -409,6 +409,11 @@ class TopicLog:
         return self.birth.earliest
 
     @property
+    def _begin(self) -> int:
+        """Where the files begin: on a full disk they go before topic.json says so."""
+        return max(self.earliest, self.chain.first(0))
+
+    @property
     def kept_from(self) -> int:
         """The first offset that is neither deleted nor about to be."""
         return max(self.earliest, self.chain.kept_from(self._deletable()))
@@ -447,9 +452,9 @@ class TopicLog:
         return block.until(self.committed) if block.first < self.committed else None
 
     def _read_held(self, offset: int, size: int) -> Block | None:
-        if offset >= self.earliest:
+        if offset >= (begin := self._begin):
             return None
-        if (block := self.held.read(offset, size)) and block.first < self.earliest:
+        if (block := self.held.read(offset, size)) and block.first < begin:
             return block
         if not self.chain.segments:
             raise NotRetained(f"{self.birth.name}: {offset} is not kept any more", self.earliest)
@@ -496,7 +501,18 @@ class TopicLog:
         """What `[first, end)` lacks, in order; damage only as far as it was met."""
         emptied = [hole for hole in self._holes if hole.first < end and hole.next > first]
         lost = self.chain.holes(max(first, self.earliest), min(end, self.end))
-        return sorted([*lost, *emptied])
+        return sorted([*self._not_held(lost), *emptied])
+
+    def _not_held(self, holes: Iterable[Hole]) -> Iterator[Hole]:
+        """What the files lack and nobody copied aside before they went."""
+        for hole in holes:
+            at = hole.first
+            for offset in self.held.between(hole.first, min(hole.next, self._begin)):
+                if at < offset:
+                    yield hole._replace(first=at, next=offset)
+                at = offset + 1
+            if at < hole.next:
+                yield hole._replace(first=at)
 
     def add_hole(self, hole: Hole) -> None:
         """Nobody reads these offsets any more; whoever asked for it remembers it over restarts."""

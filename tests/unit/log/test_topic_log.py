@@ -512,6 +512,25 @@ def test_on_a_full_disk_what_may_go_goes() -> None:
     assert log.append([b"more"], 0) == 10
 
 
+def test_on_a_full_disk_what_is_held_is_read_where_topic_json_does_not_say_yet_that_the_rest_is_gone() -> None:
+    # given a disk without room for topic.json
+    files = FailingFiles(MemoryFiles())
+    log = five(files)
+    fault = files.fail(errno.ENOSPC, on="write", path="*/topic.json*", times=None)
+    # when segments go of which some records are held
+    log.hold([1, 2, 5], 3)
+    log.delete_below(6)
+    for _ in range(3):
+        if work := log.work():
+            work()
+    assert fault.met
+    assert (log.earliest, log_files(log)) == (0, [6, 8])
+    # then those are there, also after a kill, and only what is not is a hole
+    for found in (forget(log), open_log(files.beneath, max_bytes_per_file=2 * (ONE + 10))):
+        assert [record.offset for record in read_all(found)] == [1, 2, 5, 6, 7, 8, 9]
+        assert [(hole.first, hole.next) for hole in found.holes(0, 10)] == [(0, 1), (3, 5)]
+
+
 def test_a_log_that_is_deleted_while_its_files_are_open_lets_go_of_all() -> None:
     log = five()
     log.hold([1], 0)
