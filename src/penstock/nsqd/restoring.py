@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.log import entries as e
@@ -66,7 +67,10 @@ def _restore_topic(
     cursors = [all_.channels[each].cursor for each in state.channels.values()]
     log.go_on_behind(max([state.routed, *cursors, *(reader.offset for reader in readers)]))
     routed = max([state.routed, log.earliest, *cursors])  # a power cut may have taken what said that R moved
-    home = node.home(state.name, log, log.end if state.following else min(routed, log.end))
+    stands = bool(state.channels) and not (state.paused or state.following)  # for no reason that is written down:
+    held = stands and bool(node.options.nsqlookupd_tcp_addresses)  # it was being looked up, and that goes on;
+    following = state.following or (stands and not held)  # or a power cut took the reason, not what came behind it
+    home = node.home(state.name, log, log.end if following else min(routed, log.end))
     home.number = number
     home.stands_since = state.routed_at
     home.retention = Limits(state.retention_bytes, state.retention_time)
@@ -83,17 +87,22 @@ def _restore_topic(
         channel.cursor = min(max(channel_state.cursor, log.earliest), log.end)
         channel.paused = channel_state.paused
         node.home_of[channel] = home
-        node.scribe.watch(channel, channel_number).restore(channel_state, topic.holds)
+        node.scribe.watch(channel, channel_number).restore(channel_state, partial(_is_there, home, log))
         channel.tick(node.clock.now)
     for reader in readers:
         node.readers.restore(home, reader)
-    if topic.channels and not (topic.paused or state.following) and node.options.nsqlookupd_tcp_addresses:
-        node.hold(home)  # it was being looked up: that goes on
+    if held:
+        node.hold(home)
     node.homes[state.name] = home
-    if state.following and not topic.channels:  # they were ephemeral: R stands from now on
-        node.scribe.order(e.Routed(number, topic.routed, False, node.clock.wall))
+    if topic.follows != state.following:  # so, too, where its channels were ephemeral, and R stands from now on
+        node.scribe.tell(e.Routed(number, topic.routed, topic.follows, node.clock.wall))
     topic.route(node.clock.now)
     return home
+
+
+def _is_there(home: Home, log: TopicLog, offset: int) -> bool:
+    """A message that the journal calls unfinished; a power cut may have left that, and nothing else of it."""
+    return home.topic.holds(offset) and (offset >= log.earliest or offset in log.held)
 
 
 def _settle(node: Node, log: TopicLog, *, known: bool) -> None:

@@ -70,10 +70,15 @@ class Scribe:
         return memory
 
     def remember(self, channels: Iterable[Channel]) -> None:
-        """What these channels did; what the journal does not take now it gets the next time."""
+        """What these channels did."""
         for channel in channels:
             if memory := self.memories.get(channel):
                 self._unsaid += memory.changes()
+        self.tell()
+
+    def tell(self, *entries: Entry) -> None:
+        """What nobody waits for, and all that was not said yet; what the journal does not take now it gets later."""
+        self._unsaid += entries
         try:
             self._say()
         except LogError as error:

@@ -1,0 +1,96 @@
+"""A start on a journal of which a power cut took a block, and left what was written behind it."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+import pytest
+
+from penstock.log import entries as e
+from penstock.log.state import NodeState
+from tests.kit import FailingFiles, MemoryFiles
+from tests.unit.nsqd.world import PATH, World
+
+if TYPE_CHECKING:
+    from penstock.log.state import TopicState
+
+
+def in_the_journal(world: World, topic: str) -> TopicState:
+    state = NodeState()
+    state.apply_all(world.node.scribe.journal.replay())
+    found = state.topic(topic)
+    assert found is not None
+    return found
+
+
+def test_r_goes_on_where_nothing_says_any_more_why_it_stood() -> None:
+    # given a topic that was paused when its channel was made, and a cut that took only the pause
+    world = World(sync_every=1)
+    world.channel("t", "c")
+    number = world.home("t").number
+    world.node.scribe.order(e.Routed(number, 0, False, 0))
+    world.publish("t", b"a")
+    world.work()
+    # when it starts, then its channel has what was published, and one that is made now has not
+    world.kill()
+    world.channel("t", "late")
+    topic = world.home("t").topic
+    assert [topic.depth_of(channel) for channel in topic.channels.values()] == [1, 0]
+    # and the journal says so
+    assert in_the_journal(world, "t").following
+
+
+def test_what_waits_in_a_paused_topic_waits_over_kills_though_the_journal_said_that_r_goes_on() -> None:
+    # given a topic whose pause ended when another channel was made, and a cut that took only that end
+    world = World()
+    world.channel("t", "c")
+    number = world.home("t").number
+    world.node.scribe.order(e.TopicPaused(number, True))
+    world.kill()
+    # when something is published, and the process is killed
+    world.publish("t", b"a")
+    world.kill()
+    # then it waits for whoever comes before the pause ends
+    assert world.home("t").topic.depth == 1
+    assert not in_the_journal(world, "t").following
+
+
+def test_a_start_without_room_for_that_word_says_it_when_there_is() -> None:
+    # given a topic whose only channel was ephemeral, and a journal without room
+    files = FailingFiles(MemoryFiles())
+    files.make_directory(PATH)
+    world = World(files)
+    world.channel("t", "c#ephemeral")
+    fault = files.fail(errno.ENOSPC, on="write", path="*/journal/*", times=None)
+    # when it starts
+    world.kill()
+    assert fault.met
+    assert in_the_journal(world, "t").following
+    # then it says that R stands as soon as it can
+    files.heal()
+    world.tick()
+    assert not in_the_journal(world, "t").following
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_only_what_is_there_is_unfinished_below_the_earliest(held: bool) -> None:
+    # given two messages of which the journal says that they are unfinished, and the rest gone
+    world = World(max_bytes_per_file=100)
+    channel, consumer, hand = world.consume("t", "c")
+    for _ in range(20):
+        world.publish("t", b"x" * 30)
+    world.log("t").hold([1] if held else [], 0)
+    world.finish("t", channel, consumer, hand.offsets)
+    number = world.node.memories[channel].number
+    for _ in range(4):
+        world.home("t").log.delete_below(10)
+        world.work()
+        world.node.flush(world.home("t"))
+    world.work()
+    assert world.log("t").earliest > 2
+    world.node.scribe.tell(e.Progress(number, 0, 20, b"", e.pack_messages([(0, 1, e.READY), (1, 1, e.READY)])))
+    # when it starts, then it knows of those that are kept aside
+    world.kill()
+    topic = world.home("t").topic
+    assert topic.depth_of(topic.channels["c"]) == held
