@@ -415,8 +415,8 @@ class TopicLog:
 
     @property
     def kept_from(self) -> int:
-        """The first offset that is neither deleted nor about to be."""
-        return max(self.earliest, self.chain.kept_from(self._deletable()))
+        """The first offset that is neither deleted nor to be, as soon as all that holds it is settled."""
+        return max(self.earliest, self.chain.kept_from(self._delete_to))
 
     @property
     def committed(self) -> int:

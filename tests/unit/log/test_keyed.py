@@ -97,6 +97,23 @@ def test_what_is_known_elsewhere_is_not_looked_for() -> None:
     assert found_after_a_kill(log) == []
 
 
+def test_nobody_is_told_that_it_is_kept_when_it_goes_as_soon_as_somebody_else_knows_of_it() -> None:
+    # given segments that are to go, and that only keep batches which nobody else knows of
+    log = new_log(max_bytes_per_file=BIG)
+    for sequence in range(20):
+        publish(log, sequence)
+    below = log.chain.segments[2].first
+    log.delete_below(below)
+    flush_log(log)
+    assert log.earliest == 0
+    # then who asks now where a channel may begin is told of what stays
+    assert log.kept_from == below
+    # when somebody knows, then they go, and no more than that
+    say_what_is_flushed(log)
+    flush_log(log)
+    assert (log.earliest, log.kept_from) == (below, below)
+
+
 def test_a_clean_stop_leaves_no_mark_behind_a_batch_that_nobody_else_knows_of() -> None:
     log = new_log()
     log.append([b"before"], START)
