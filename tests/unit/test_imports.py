@@ -22,7 +22,7 @@ MAY_KNOW = {
     "client": {"protocol", "stream"},
     "bench": {"protocol"},
     "stream": set(),
-    "auth": set(),
+    "auth": {"http", "stream"},
     "http": {"stream"},
     "options": set(),
     "daemon": {"protocol", "http", "options", "stream", "auth"},

@@ -19,9 +19,8 @@ _S: Final = 10**9
 
 
 class Query(NamedTuple):
-    """An HTTP request."""
+    """An HTTP request: a POST where it has a body."""
 
-    method: str
     url: str
     headers: dict[str, str]
     body: bytes | None = None
@@ -38,8 +37,8 @@ def query(address: str, method: str, who: Who) -> Query:
     }
     if method == "post":  # each value is a list, as nsqd writes them
         body = json.dumps({key: [value] for key, value in said.items()}).encode()
-        return Query("POST", url, ACCEPT | {"Content-Type": "application/json"}, body)
-    return Query("GET", f"{url}?{urlencode(said)}", ACCEPT)
+        return Query(url, ACCEPT | {"Content-Type": "application/json"}, body)
+    return Query(f"{url}?{urlencode(said)}", ACCEPT)
 
 
 class Authorization(NamedTuple):

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 import time
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from penstock.auth.answer import Answer, query, read
 from penstock.errors import AuthServerError
+from penstock.http.get import get
+from penstock.stream.tls import reason
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Sequence
 
     from penstock.auth.permissions import Who
 
-LARGEST: Final = 1 << 20  # bytes of an answer
 _S: Final = 1e9
 
 
@@ -52,22 +54,23 @@ class Servers:
         raise AuthServerError("; ".join(wrong))
 
     async def _body(self, address: str, who: Who) -> bytes:
-        import httpx
-
-        method, url, headers, content = query(address, self._method, who)
-        timeout = httpx.Timeout(self._request_timeout, connect=self._connect_timeout)
+        url, headers, body = query(address, self._method, who)
         try:
-            async with (
-                httpx.AsyncClient(verify=self._context(), timeout=timeout, trust_env=False) as client,
-                client.stream(method, url, headers=headers, content=content) as answer,
-            ):
-                if answer.status_code != 200:
-                    raise AuthServerError(f"it answers {answer.status_code}")
-                body = b""
-                async for part in answer.aiter_bytes():
-                    body += part
-                    if len(body) > LARGEST:
-                        raise AuthServerError("its answer has no end")
-                return body
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise AuthServerError(f"{type(error).__name__}: {error}".rstrip(": ")) from None
+            where = urlsplit(url)
+            secure = where.scheme == "https"
+            status, answer = await get(
+                where.hostname or "",
+                where.port or (443 if secure else 80),
+                f"{where.path or '/'}?{where.query}" if where.query else where.path or "/",
+                context=self._context() if secure else None,
+                headers=headers,
+                body=body,
+                connect_timeout=self._connect_timeout,
+            )
+        except ssl.SSLError as error:
+            raise AuthServerError(reason(error)) from None
+        except (OSError, ValueError) as error:  # it is not there, or the address is none
+            raise AuthServerError(str(error) or "no answer in time") from None
+        if status != 200:
+            raise AuthServerError(f"it answers {status}")
+        return answer

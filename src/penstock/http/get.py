@@ -1,21 +1,42 @@
-"""One GET to another server: what nsqd asks nsqlookupd with. Knows asyncio; no route."""
+"""One request to another server: what nsqd asks nsqlookupd and auth servers with. Knows asyncio; no route."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from httptools import HttpParserError, HttpResponseParser
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Mapping
 
 LARGEST: Final = 64 << 20  # bytes of an answer
 
 
-async def get(host: str, port: int, target: str) -> tuple[int, bytes]:
-    """Status and body; OSError where there is none. The connection is not kept, and nothing limits the time."""
-    reader, writer = await asyncio.open_connection(host, port)
+async def get(
+    host: str,
+    port: int,
+    target: str,
+    *,
+    context: ssl.SSLContext | None = None,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    connect_timeout: float | None = None,
+) -> tuple[int, bytes]:
+    """Status and body; OSError where there is none. The connection is not kept, and nothing else limits the time.
+
+    With a `context` it goes over TLS; with a `body` it is a POST.
+    """
+    async with asyncio.timeout(connect_timeout):
+        reader, writer = await asyncio.open_connection(host, port, ssl=context)
     try:
         name = f"[{host}]" if ":" in host else host
-        writer.write(f"GET {target} HTTP/1.1\r\nHost: {name}:{port}\r\nConnection: close\r\n\r\n".encode())
+        told = {"Host": f"{name}:{port}", **(headers or {}), "Connection": "close"}
+        if body is not None:
+            told["Content-Length"] = str(len(body))
+        head = [f"{'GET' if body is None else 'POST'} {target} HTTP/1.1", *map(": ".join, told.items()), "", ""]
+        writer.write("\r\n".join(head).encode() + (body or b""))
         found = _Found()
         parser = HttpResponseParser(found)
         try:
