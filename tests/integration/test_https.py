@@ -203,6 +203,93 @@ def test_tokens_may_stand_in_the_environment(monkeypatch: pytest.MonkeyPatch, pr
     assert ask(daemon.http, None, path, Authorization="Bearer token-of-a-publisher")[0] == 403
 
 
+# --- nsqd and nsqlookupd
+
+
+def test_nsqd_registers_over_tls_where_both_show_a_certificate(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given an nsqlookupd that demands certificates and tokens, and knows of a channel
+    monkeypatch.setenv("PENSTOCK_HTTP_TOKENS", "nsqd token-of-an-nsqd read:*; ops token-of-the-operators *:*")
+    trust = f"--tls-root-ca-file={authority.file}"
+    policy = "--tls-client-auth-policy=require-verify"
+    lookupd = Nsqlookupd(*with_tls(authority, trust, policy, "--broadcast-address=localhost"))
+    operator = authority.client(authority.pair("operator"))
+    for path in ("/topic/create?topic=orders", "/channel/create?topic=orders&channel=shop"):
+        with keeping(lookupd.https, operator) as connection:
+            connection.request("POST", path, headers={"Authorization": "Bearer token-of-the-operators"})
+            assert connection.getresponse().status == 200
+    monkeypatch.delenv("PENSTOCK_HTTP_TOKENS")
+    # when an nsqd with a certificate and a token is told of it, and a topic is made
+    monkeypatch.setenv("PENSTOCK_LOOKUPD_TOKEN", "token-of-an-nsqd")
+    address = f"--lookupd-tcp-address=localhost:{lookupd.tcp}"
+    nsqd = Nsqd(tmp_path, *with_tls(authority, trust, address, "--lookupd-tls"))
+    nsqd.wait_for_line("peer info")
+    with nsqd.client() as client:
+        assert client.publish("orders", b"hello") == b"OK"
+    # then it has the channel that nsqlookupd knew of
+    nsqd.wait_for_line("TOPIC(orders): new channel(shop)")
+    # and nsqlookupd knows of it
+    path = "/lookup?topic=orders"
+    while True:
+        status, body = ask(lookupd.https, operator, path, Authorization="Bearer token-of-an-nsqd")
+        if status == 200 and b'"tcp_port":%d' % nsqd.tcp in body:
+            break
+    # and no token is in a log
+    assert not [line for line in nsqd.log + lookupd.log if "token-of" in line]
+    for daemon in (nsqd, lookupd):
+        daemon.stop()
+        daemon.assert_calm()
+
+
+@pytest.mark.parametrize(
+    ("flags", "theirs", "ours"),
+    [
+        pytest.param([], "it does not speak TLS, which is required", "the connection ended", id="plain"),
+        pytest.param(["--lookupd-tls", "CA"], "peer did not return a certificate", "", id="no-certificate"),
+        pytest.param(
+            ["--lookupd-tls"], "it left in the handshake", "unable to get local issuer", id="nobody-trusts-it"
+        ),
+        pytest.param(["--lookupd-tls", "CA", "127.0.0.1"], "", "not valid for '127.0.0.1'", id="another-name"),
+    ],
+)
+def test_who_does_not_trust_the_other_does_not_talk_to_it(
+    tmp_path: Path, authority: Authority, flags: list[str], theirs: str, ours: str
+) -> None:
+    # given an nsqlookupd that demands certificates
+    trust = f"--tls-root-ca-file={authority.file}"
+    lookupd = Nsqlookupd(*with_tls(authority, trust, "--tls-client-auth-policy=require-verify"))
+    # when an nsqd talks to it in another way
+    host = "127.0.0.1" if "127.0.0.1" in flags else "localhost"
+    more = [flag.replace("CA", trust) for flag in flags if flag != "127.0.0.1"]
+    nsqd = Nsqd(tmp_path, f"--lookupd-tcp-address={host}:{lookupd.tcp}", *more)
+    # then both say why that does not work
+    lookupd.wait_for_line(theirs)
+    nsqd.wait_for_line(ours)
+    assert any("LOOKUPD(" in line and "ERROR" in line and ours in line for line in nsqd.log)
+    for daemon in (nsqd, lookupd):
+        daemon.stop()
+        daemon.assert_calm()
+
+
+def test_one_port_takes_both_where_tls_is_not_required(tmp_path: Path, authority: Authority) -> None:
+    # given an nsqlookupd with a certificate
+    lookupd = Nsqlookupd(*with_tls(authority, "--broadcast-address=localhost"))
+    # when one nsqd speaks TLS to it, and another does not
+    address, folders = f"--lookupd-tcp-address=localhost:{lookupd.tcp}", (tmp_path / "a", tmp_path / "b")
+    for folder in folders:
+        folder.mkdir()
+    secure = Nsqd(folders[0], address, "--lookupd-tls", f"--tls-root-ca-file={authority.file}")
+    plain = Nsqd(folders[1], address)
+    # then both are known
+    for nsqd in (secure, plain):
+        nsqd.wait_for_line("peer info")
+        nsqd.stop()
+        nsqd.assert_calm()
+    lookupd.stop()
+    lookupd.assert_calm()
+
+
 # --- limits
 
 

@@ -81,7 +81,7 @@ class HttpPorts:
         return server
 
     def _over_tls(self, connection: asyncio.BaseProtocol) -> asyncio.BaseProtocol:
-        return over_tls(connection, self._security, self._logger)
+        return over_tls(connection, self._security, self._logger, self._security.doors)
 
     def _forget(self) -> None:
         for server in self._servers:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from penstock.nsqd.options import Options
     from penstock.nsqd.service import Service
 
+LOOKUPD_TOKEN: Final = "PENSTOCK_LOOKUPD_TOKEN"
 GRACE: Final = 5.0  # seconds for clients to take what is theirs
 
 
@@ -49,7 +50,9 @@ async def serve(options: Options, logger: Logger) -> None:
     gc.collect()
     gc.freeze()
     tcp_socket, http = bind(options.tcp_address), HttpPorts(options, security, logger)
-    service.lookups = Lookups(service, port_of(tcp_socket), http.http)
+    context = (lambda: security.certificates.client) if options.lookupd_tls else None
+    token = os.environ.get(LOOKUPD_TOKEN, "")
+    service.lookups = Lookups(service, port_of(tcp_socket), http.http, context, token)
     service.lookups.start()
     tcp = await accept(tcp_socket, lambda: Connection(service))
     logger.info("TCP: listening on %s", shown(tcp_socket))

@@ -68,6 +68,13 @@ class Options(Standing):
         "the TCP address of an nsqlookupd to register topics and channels with",
         flag="lookupd-tcp-address",
     )
+    lookupd_tls: bool = option(
+        False,
+        "speak TLS to every nsqlookupd, also over HTTP, and show --tls-cert where it is asked for; it needs a"
+        " certificate that --tls-root-ca-file or this machine trusts. A token for its HTTP API stands in the"
+        " variable PENSTOCK_LOOKUPD_TOKEN",
+        ours=True,
+    )
     http_client_connect_timeout: Duration = option(
         duration("2s"), "how long an outgoing HTTP request may take to connect"
     )

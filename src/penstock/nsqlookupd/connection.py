@@ -20,9 +20,11 @@ class Connection(asyncio.Protocol):
         self._service = service
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        service = self._service
+        if service.doors is not None and not service.doors.enter(self, transport):
+            return
         self._transport = cast("asyncio.Transport", transport)
         _keep_alive(transport.get_extra_info("socket"))
-        service = self._service
         address = shown_peer(transport.get_extra_info("peername"))
         self._session = Session(service.registrations, address, service.about, service.logger)
         service.connections.add(self)
@@ -40,6 +42,8 @@ class Connection(asyncio.Protocol):
         service = self._service
         service.advance()
         service.connections.discard(self)
+        if service.doors is not None:
+            service.doors.leave(self)
         self._session.leave()
         service.set_timer()
         service.logger.info("PROTOCOL(V1): [%s] exiting ioloop", self._session.address)

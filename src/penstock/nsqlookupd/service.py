@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from penstock.daemon.logging import Logger
     from penstock.nsqlookupd.connection import Connection
     from penstock.nsqlookupd.options import Options
+    from penstock.stream.doors import Doors
 
 
 def steady_clock() -> Callable[[], int]:
@@ -31,6 +32,7 @@ class Service:
         """The clock counts ns of the epoch, and never goes back."""
         self.options = options
         self.logger = logger
+        self.doors: Doors | None = None  # limits on connections, where there are any
         self.about = b""  # what IDENTIFY is answered: known when it listens
         self.run = secrets.token_hex(4)  # so that no revision is taken for one from before a restart
         self.waiting = Waiting()

@@ -71,6 +71,11 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
         if self._doors is None or self._doors.enter(self, transport):
             self._begin(cast("asyncio.Transport", transport), b"")
 
+    def accept(self, transport: asyncio.Transport, received: bytes) -> None:
+        """As `connection_made`, where somebody else has read the first bytes."""
+        transport.set_protocol(self)
+        self._begin(transport, received)
+
     def take_over(self, transport: asyncio.Transport, received: bytes) -> None:
         """From now on; `received` was read already, and has come through no layer."""
         self._known = True
@@ -282,6 +287,10 @@ class Tunnel(asyncio.BufferedProtocol, asyncio.Transport):
     def abort(self) -> None:
         self._closing = True
         self._transport.abort()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Somebody else talks from now on."""
+        self._inner = protocol
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._transport.set_write_buffer_limits(high, low)

@@ -82,6 +82,7 @@ OURS: list[tuple[str, str, Any]] = [
     ("reader-timeout", "reader_timeout", duration("168h")),
     ("producer-timeout", "producer_timeout", duration("720h")),
     ("auth-file", "auth_file", ""),
+    ("lookupd-tls", "lookupd_tls", False),
     ("http-token-file", "http_token_file", ""),
     ("max-connections", "max_connections", 0),
     ("max-connections-per-address", "max_connections_per_address", 0),

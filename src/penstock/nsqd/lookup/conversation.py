@@ -21,7 +21,13 @@ _S: Final = 10**9
 PING_INTERVAL: Final = 15 * _S  # NSQ's
 PATIENCE: Final = 5 * _S  # for an answer that is owed
 
-_NOTHING: Final[dict[str, str | int | bool]] = {"broadcast_address": "", "tcp_port": 0, "http_port": 0, "version": ""}
+_NOTHING: Final[dict[str, str | int | bool]] = {
+    "broadcast_address": "",
+    "tcp_port": 0,
+    "http_port": 0,
+    "https_port": 0,
+    "version": "",
+}
 
 
 class About(NamedTuple):
@@ -31,6 +37,7 @@ class About(NamedTuple):
     tcp_port: int
     http_port: int
     version: str
+    https_port: int = 0  # NSQ's says none
 
 
 class Conversation:

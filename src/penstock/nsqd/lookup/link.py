@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import ssl
 import time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus
@@ -13,6 +14,7 @@ from penstock.errors import RegisteringFailed
 from penstock.http.get import get
 from penstock.nsqd.lookup.conversation import Conversation
 from penstock.options import endpoint
+from penstock.stream.tls import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,13 +38,18 @@ class Link:
         logger: Logger,
         *,
         connect_timeout: float,
+        context: Callable[[], ssl.SSLContext] | None = None,
+        token: str = "",
     ) -> None:
+        """With a `context`, which is asked for each time, it is spoken to over TLS; `token` is for its HTTP API."""
         self.address = address
         self.answered = 0  # when it last answered what it was asked over HTTP (monotonic ns)
         self._said = said
         self._everything = everything
         self._logger = logger
         self._connect_timeout = connect_timeout
+        self._context = context
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._about: About | None = None  # also of a connection that ended
         self._tried = asyncio.Event()  # to be told what there is: it is known, or it was not there
         self._talk: Conversation | None = None
@@ -91,7 +98,8 @@ class Link:
 
     def _failed(self, error: Exception, *, aloud: bool) -> None:
         log = self._logger.error if aloud else self._logger.debug  # one that is away for long fills no log
-        log("LOOKUPD(%s): %s", self.address, str(error) or "does not answer")
+        why = reason(error) if isinstance(error, ssl.SSLError) else str(error)
+        log("LOOKUPD(%s): %s", self.address, why or "does not answer")
 
     async def _converse(self) -> None:
         """Until it ends, which is an error."""
@@ -112,10 +120,11 @@ class Link:
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         where = endpoint(self.address)
+        context = None if self._context is None else self._context()
         async with asyncio.timeout(self._connect_timeout):
             if where.path:
                 return await asyncio.open_unix_connection(where.path)
-            return await asyncio.open_connection(where.host or "127.0.0.1", where.port)
+            return await asyncio.open_connection(where.host or "127.0.0.1", where.port, ssl=context)
 
     async def _read(self, reader: asyncio.StreamReader, talk: Conversation) -> bytes | None:
         """What it says; None when it is time for `tick`."""
@@ -149,10 +158,13 @@ class Link:
         """Those that it knows of the topic; OSError or ValueError where it does not say."""
         await self._tried.wait()
         about = self._about
-        if about is None or not about.broadcast_address or about.http_port <= 0:
+        port = 0 if about is None else about.http_port if self._context is None else about.https_port
+        if about is None or not about.broadcast_address or port <= 0:
             raise ConnectionError("not available")
+        context = None if self._context is None else self._context()
+        target = f"/channels?topic={quote_plus(topic)}"
         async with self._slots:
-            status, body = await get(about.broadcast_address, about.http_port, f"/channels?topic={quote_plus(topic)}")
+            status, body = await get(about.broadcast_address, port, target, context=context, headers=self._headers)
         self.answered = time.monotonic_ns()
         if status != 200:
             raise ConnectionError(f"answered {status}")

@@ -21,7 +21,8 @@ from penstock.protocol.names import is_ephemeral, is_valid
 from penstock.protocol.registering import register, unregister
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    import ssl
+    from collections.abc import Callable, Iterator, Sequence
 
     from penstock.nsqd.home import Home
     from penstock.nsqd.service import Service
@@ -32,9 +33,17 @@ _S: Final = 10**9
 class Lookups:
     """The node's listener, from `start` to `stop`."""
 
-    def __init__(self, service: Service, tcp_port: int, http_port: int) -> None:
-        """The ports are those that are listened on; below 0 where there is none."""
+    def __init__(
+        self,
+        service: Service,
+        tcp_port: int,
+        http_port: int,
+        context: Callable[[], ssl.SSLContext] | None = None,
+        token: str = "",
+    ) -> None:
+        """The ports are those that are listened on; below 0 where there is none. `context` and `token` as of a Link."""
         self._service = service
+        self._context, self._token = context, token
         options = service.options
         tcp_port, http_port = options.broadcast_tcp_port or tcp_port, options.broadcast_http_port or http_port
         if options.nsqlookupd_tcp_addresses and min(tcp_port, http_port) < 1:
@@ -75,7 +84,15 @@ class Lookups:
             if address not in self.links:
                 logger.info("LOOKUP(%s): adding peer", address)
                 timeout = self._service.options.http_client_connect_timeout / _S
-                link = Link(address, self._said, self._everything, logger, connect_timeout=timeout)
+                link = Link(
+                    address,
+                    self._said,
+                    self._everything,
+                    logger,
+                    connect_timeout=timeout,
+                    context=self._context,
+                    token=self._token,
+                )
                 self.links[address] = link
                 link.start()
 
