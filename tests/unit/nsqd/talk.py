@@ -13,6 +13,7 @@ from tests.unit.nsqd.world import S, World
 
 if TYPE_CHECKING:
     from penstock.broker.channel import Channel
+    from penstock.log.files import Files
 
 _ID = re.compile(rb"[0-9a-f]{16}")
 
@@ -20,8 +21,8 @@ _ID = re.compile(rb"[0-9a-f]{16}")
 class Desk:
     """What the sessions of a node share."""
 
-    def __init__(self, **options: object) -> None:
-        self.world = World(**options)
+    def __init__(self, files: Files | None = None, /, **options: object) -> None:
+        self.world = World(files, **options)
         self.options = asked = self.world.options
         self.node, self.clock, self.logger = self.world.node, self.world.clock, self.world.node.logger
         self.shared = bytearray(1 << 16)
