@@ -3,9 +3,6 @@
 All connections receive into one shared buffer (see `protocol/inbox.py`). What a turn gives a connection to send goes
 out in one piece at the turn's end.
 
-A read of much ends the turn: its client has its answer, and makes its next command while others are served. Else all
-would be answered together, and the server would wait for all of them.
-
 A client that flushes each FIN makes a read of each message, and these would be most of what a delivery costs. So where
 a consumer with plenty to do makes many small reads, it is not read for a moment (`Service.rest`), and its FINs come
 together.
@@ -27,12 +24,11 @@ if TYPE_CHECKING:
     from penstock.nsqd.service import Service
     from penstock.protocol.identify import Agreement
 
-_CONGESTED: Final = 0  # unsent bytes above which the loop sends at once what it is given, and tells of it
+_CONGESTED: Final = 256 << 10  # unsent bytes at which the loop tells of it, and again when most of them are gone
 _DEAF: Final = 4 << 20  # unsent bytes at which a client is not read any more: it does not read its answers
 _OWED: Final = 4096  # answers that wait for the device, at which it is not read any more either,
 _PENDING: Final = 4 << 20  # or bytes that were published and are not answered
 _HEAVY: Final = 4 << 10  # bytes held for a client that are not worth counting
-_LARGE: Final = 16 << 10  # bytes of a read that ends the turn: its client goes on while others are served
 _CRUMB: Final = 8 << 10  # a read is small up to here,
 _CRUMBS: Final = 8  # and after so many small ones a busy consumer's FINs are taken together
 
@@ -44,7 +40,6 @@ class Connection(asyncio.BufferedProtocol):
         self._service = service
         self._parts: list[bytes] = []
         self._deaf = False
-        self._plain = True  # what is read is what the session hears: no tunnel is in the middle of something
         self._resting = False
         self._heavy = False  # what is held for it is counted
         self._crumbs = 0  # small reads, one behind the other
@@ -85,8 +80,6 @@ class Connection(asyncio.BufferedProtocol):
             self._rest()
         if session.ending or self._hears_enough():
             service.outgoing(self)
-        if nbytes >= _LARGE and self._plain and session.upgrade is None:
-            service.end_turn()
 
     def eof_received(self) -> bool:
         """What this turn brings still goes out: the connection is closed behind that."""
@@ -160,7 +153,6 @@ class Connection(asyncio.BufferedProtocol):
         """All that was said in plain is said; what was heard behind it was not plain."""
         session, transport = self.session, self._transport
         session.upgrade = None
-        self._plain = False
         tunnel = self._transport = upgrade(self, transport, agreement, self._service)
         if self._deaf:
             self._deaf = False

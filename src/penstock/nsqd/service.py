@@ -110,12 +110,9 @@ class Service:
         if not self._ending:
             self._ending = True
             self.read_clock()
-            self._loop.call_soon(self.end_turn)
+            self._loop.call_soon(self._end_turn)
 
-    def end_turn(self) -> None:
-        """Write, answer, deliver and send what the turn brought so far; nothing where that was done."""
-        if not self._ending:
-            return
+    def _end_turn(self) -> None:
         self._ending = False
         self.node.turn()
         while self._pumping:

@@ -33,9 +33,6 @@ class Counter(Desk):
     def release(self, session: object) -> None:
         """And go."""
 
-    def end_turn(self) -> None:
-        self.turn()
-
     def outgoing(self, connection: Any) -> None:
         self.sending[connection] = None
 
@@ -65,15 +62,11 @@ class Socket:
         self.say(b"  V2")
 
     def say(self, data: bytes) -> None:
-        """One read of the server, and the end of its turn."""
-        self.hear(data)
-        self._counter.turn()
-
-    def hear(self, data: bytes) -> None:
-        """One read of the server, in a turn that is not over."""
+        """One read of the server."""
         room = memoryview(self.connection.get_buffer(-1))
         room[: len(data)] = data
         self.connection.buffer_updated(len(data))
+        self._counter.turn()
 
     def ids(self) -> list[bytes]:
         """Of the messages that came since this was asked last."""
@@ -186,13 +179,3 @@ def test_a_consumer_that_rests_is_not_read_where_it_does_not_take_its_answers() 
     counter.wake()
     # then it is still not read
     assert not client.reading
-
-
-@pytest.mark.parametrize(("size", "answered"), [(100, False), (20_000, True)], ids=["little", "much"])
-def test_who_publishes_much_at_a_time_is_answered_before_others_are_read(size: int, answered: bool) -> None:
-    # given a producer
-    client = Socket(Counter())
-    # when it publishes, and the turn is not over yet
-    client.hear(pub("t", bytes(size)))
-    # then it has its answer where it published much; what is little is written with what others bring
-    assert (client.sent != b"") == answered
