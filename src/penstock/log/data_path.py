@@ -181,21 +181,28 @@ class DataPath:
         except OSError as error:
             raise log_error(error, f"deleting {log.directory}") from error
         work = Work()
-        work.step(lambda: self.disk.files.flush_directory(self.path))
-        work.step(lambda: self.disk.files.flush_directory(f"{self.path}/{TOPICS}"))
+        work.step(self._flush_names)
         work.step(lambda: self._remove(gone))
         return work
 
     def sweep(self) -> Work:
         """Remove what deletions before the last stop left."""
         work = Work()
-        work.step(lambda: self._remove_all(f"{self.path}/{DELETED}"))
+        work.step(self._remove_all)
         return work
 
-    def _remove_all(self, folder: str) -> None:
-        if self.disk.files.exists(folder):
-            for name, _ in list(self.disk.files.list(folder)):
-                self._remove(f"{folder}/{name}")
+    def _remove_all(self) -> None:
+        """As `delete` does: a power cut that brings back the name of a topic must not bring back half of its files."""
+        folder = f"{self.path}/{DELETED}"
+        if not self.disk.files.exists(folder) or not (left := list(self.disk.files.list(folder))):
+            return
+        self._flush_names()
+        for name, _ in left:
+            self._remove(f"{folder}/{name}")
+
+    def _flush_names(self) -> None:
+        self.disk.files.flush_directory(self.path)
+        self.disk.files.flush_directory(f"{self.path}/{TOPICS}")
 
     def _remove(self, folder: str) -> None:
         for path, is_folder in list(self._below(folder)):
