@@ -103,9 +103,13 @@ class Readers:
             self._ends.drop((home, name))
 
     def restore(self, home: Home, said: e.ReaderMoved) -> None:
-        """As the journal says; while the node was down nobody could renew it, so it is given some time for that."""
+        """As the journal says; while the node was down nobody could renew it, so it is given some time for that.
+
+        A power cut may bring one back that was dropped, and below which all was let go of since.
+        """
         since = max(said.renewed, self._clock.wall - self._timeout + self._timeout // LOOKS)
-        self._add(home, Reader(said.name, said.offset, since, paused=said.paused))
+        offset = max(said.offset, home.log.kept_from)  # nobody reads what is gone
+        self._add(home, Reader(said.name, offset, since, paused=said.paused))
 
     def _add(self, home: Home, reader: Reader) -> Reader:
         home.topic.readers[reader.name] = reader

@@ -7,6 +7,7 @@ import errno
 import pytest
 
 from penstock.errors import LogError, NameTaken
+from penstock.log.entries import ReaderMoved
 from penstock.log.files import replace
 from penstock.log.state import NodeState
 from tests.kit import FailingFiles, MemoryFiles
@@ -74,6 +75,22 @@ def test_a_first_commit_below_what_is_kept_stands_where_that_begins() -> None:
     assert earliest > 0
     assert commit(world, 0) == (earliest, False)
     assert commit(world, earliest) == (earliest, True)
+
+
+def test_a_reader_that_a_power_cut_brings_back_stands_where_what_is_kept_begins() -> None:
+    # given a reader that was dropped, what it held is gone, and the journal does not know of the first
+    world = world_with(100)
+    commit(world, 10)
+    number = world.home("t").number
+    world.node.readers.delete(world.home("t"), world.home("t").topic.readers["q"])
+    for _ in range(4):
+        world.tick()
+    earliest = world.log("t").earliest
+    assert earliest > 10
+    world.node.scribe.order(ReaderMoved(number, "q", 10, world.clock.wall, False))
+    # when it starts
+    world.kill()
+    assert world.home("t").topic.readers["q"].offset == earliest
 
 
 @pytest.mark.parametrize("end", [World.kill, World.restart])
