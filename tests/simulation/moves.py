@@ -363,13 +363,15 @@ class Simulation:
         oracle.all_is_on_the_device()
 
     def stop(self) -> None:
+        errors = self.world.logger.journal_errors
         try:
             self.world.stop()
         except LogError as error:
             self.model.may_fail(str(error).encode())
             self.kill()
-        else:
-            self._ended(Bounds())
+        else:  # a journal without room is no reason not to stop
+            written = self.world.logger.journal_errors == errors
+            self._ended(Bounds() if written else Bounds(said=self.oracle.said))
 
     def _start(self) -> None:
         """The next life; it may end while it begins."""
