@@ -359,7 +359,8 @@ class Simulation:
     def cut(self) -> None:
         oracle = self.oracle
         self.world.cut()
-        self._ended(Bounds(oracle.sure.said, oracle.sure.step, oracle.flushed, oracle.put, self.world.jumped))
+        sure = oracle.sure
+        self._ended(Bounds(sure.said, sure.step, oracle.flushed, oracle.put, self.world.jumped, oracle.doubted))
         oracle.all_is_on_the_device()
 
     def stop(self) -> None:

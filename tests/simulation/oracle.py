@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.log.topic_log import TopicLog
-from tests.simulation.look import FLIGHT, READY, WAITS, records_from
+from tests.simulation.look import END, FLIGHT, READY, WAITS, records_from
 from tests.simulation.model import LATE
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ class Oracle:
         self.sure = Mark(0, 0, 0)  # the last mark that is on the device
         self.flushed: dict[str, int] = {}  # by incarnation
         self.put: dict[str, int] = {}  # the step up to which what was deferred is on the device
-        self.doubted: set[str] = set()  # logs of which Linux may have lost something that a later flush does not tell
-        self._failed: set[str] = set()  # logs of which a flush failed, and what it lost is not copied yet
+        self.doubted: dict[str, tuple[int, int]] = {}  # what Linux may have lost, and a later flush does not tell
+        self._failed: set[str] = set()  # logs of which a flush failed, and what it lost is not copied yet,
+        self._killed: set[str] = set()  # nor will be
         self._marks: list[Mark] = []
         self._ticked = 0
         self._errors = 0
@@ -95,19 +96,24 @@ class Oracle:
                 incarnation = home.log.birth.incarnation
                 failed = home.log.refused or any(segment.flush_failed for segment in home.log.chain.segments)
                 (self._failed.add if failed else self._failed.discard)(incarnation)
+                self.flushed[incarnation] = max(home.log.flushed, self.flushed.get(incarnation, 0))
                 if incarnation in self.doubted:
                     continue
-                self.flushed[incarnation] = max(home.log.flushed, self.flushed.get(incarnation, 0))
                 if not home.log.timetable.dirty and home.log.flushed == home.log.end:  # with what was moved
                     self.put[incarnation] = step
 
     def begins(self) -> None:
-        """A life: nothing of it was written down."""
+        """A life: nothing of it was written down. Only what it found may be gone, not what it adds."""
         self._ticked, self._errors = self.world.node._ticked, self.world.logger.journal_errors
+        for home in self.world.node.homes.values():
+            if (incarnation := home.log.birth.incarnation) in self._killed:
+                first = min(self.flushed.get(incarnation, 0), self.doubted.get(incarnation, (END, 0))[0])
+                self.doubted[incarnation] = (first, home.log.end)
+        self._killed.clear()
 
     def killed(self) -> None:
         """Whoever comes next does not know of a flush that failed: what it flushes again may be gone."""
-        self.doubted |= self._failed
+        self._killed, self._failed = self._killed | self._failed, set()
 
     def all_is_on_the_device(self) -> None:
         """After a power cut: what is found was found there; not what the start itself wrote down."""

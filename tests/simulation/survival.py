@@ -9,7 +9,7 @@ What nobody was answered may be there or not. Nothing is there twice, early, or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.simulation.look import FLIGHT, READY, WAITS, Seen, SeenChannel, SeenTopic
@@ -30,9 +30,11 @@ class Bounds:
     flushed: dict[str, int] | None = None  # by incarnation; None: all of it
     put: dict[str, int] | None = None  # steps, of what was deferred
     jumped: int = 0  # how much the monotonic clock is another
+    doubted: dict[str, tuple[int, int]] = field(default_factory=dict)  # by incarnation: flushed, and perhaps gone
 
     def keeps(self, topic: Topic, offset: int) -> bool:
-        return self.flushed is None or offset < self.flushed.get(topic.incarnation, 0)
+        first, next_ = self.doubted.get(topic.incarnation, (0, 0))
+        return self.flushed is None or (offset < self.flushed.get(topic.incarnation, 0) and not first <= offset < next_)
 
     def keeps_deferred(self, topic: Topic, step: int) -> bool:
         return self.put is None or step <= self.put.get(topic.incarnation, 0)
