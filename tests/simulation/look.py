@@ -43,6 +43,7 @@ class SeenTopic:
     incarnation: str
     base: int
     earliest: int  # what lies below was consumed, and may be deleted
+    begin: int  # of its files
     paused: bool
     records: dict[int, bytes]
     waiting: dict[int, bytes]
@@ -86,6 +87,7 @@ def _topic(home: Home) -> SeenTopic:
         home.log.birth.incarnation,
         home.base,
         0 if isinstance(home.log, MemoryLog) else home.log.earliest,
+        0 if isinstance(home.log, MemoryLog) else home.log.chain.first(home.log.end),
         topic.paused,
         there,
         {offset: body for offset, body in there.items() if offset >= topic.routed},

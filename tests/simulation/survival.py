@@ -97,7 +97,7 @@ class Survival:
             topic.base = seen.base
         needed = set(topic.waiting.values()).union(*(channel.pending for channel in topic.channels.values()))
         # on a disk too full even for topic.json, what is consumed goes before that says so
-        earliest = min(seen.records, default=ALL) if self.model.troubled else seen.earliest
+        earliest = max(seen.earliest, seen.begin) if self.model.troubled else seen.earliest
         for offset, body in topic.records.items():
             if offset >= earliest and offset not in seen.records:
                 self.model.published[body].seen = False
