@@ -7,6 +7,8 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.auth.file import TokenFile
 from penstock.auth.grants import Right, grant
@@ -136,6 +138,21 @@ def test_two_that_cannot_be_told_apart_are_refused(lines: str, why: str) -> None
 def test_a_token_that_may_be_guessed_is_told_of() -> None:
     _, doubts = parse("shop short publish:*; bill long-enough-not-to-be-guessed publish:*", "tokens")
     assert doubts == ["tokens, line 1: the token of shop has fewer than 16 characters, and may be guessed"]
+
+
+LINE = st.lists(st.text("abc:*/,;.#\n publish", max_size=12), max_size=5).map(" ".join)
+
+
+@given(text=st.lists(LINE | st.text(), max_size=4).map("\n".join))
+def test_random_lines_are_tokens_or_refused(text: str) -> None:
+    try:
+        holders, _ = parse(text, "tokens")
+    except BadOption:
+        return
+    # what is taken allows no more than its patterns say
+    for holder in holders:
+        everything = any(each.topics.strip("*") == "" for each in holder.grants)
+        assert everything or not holder.may(Right.PUBLISH, "a-topic-that-no-line-names-Z")
 
 
 # --- files
