@@ -248,6 +248,57 @@ def test_a_consumer_that_waits_learns_of_a_new_node_within_100_ms(cluster: Clust
     assert min(took) < 0.1
 
 
+@pytest.mark.parametrize("code", [pytest.param("ANSQ", id="ansq"), pytest.param("OURS", id="penstock")])
+def test_consumers_of_others_and_our_own_find_all_nodes(cluster: Cluster, code: str) -> None:
+    # given two nodes with messages, and an nsqlookupd that knows both
+    lookupd = cluster.lookupd()
+    nsqds = [cluster.nsqd(lookupd) for _ in range(2)]
+    for number, nsqd in enumerate(nsqds):
+        with nsqd.client() as client:
+            assert client.publish("tt", b"%d" % number) == b"OK"
+    lookupd.wait_for_producers("tt", *(nsqd.tcp for nsqd in nsqds))
+    # when a consumer that was told of nsqlookupd alone consumes, then it gets what both have
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CONSUMERS[code], f"127.0.0.1:{lookupd.http}"],
+        stdout=subprocess.PIPE, text=True, timeout=30, check=True,
+    )  # fmt: skip
+    assert sorted(done.stdout.split()) == ["0", "1"]
+    assert [nsqd.channel("tt", "cc")["depth"] for nsqd in nsqds] == [0, 0]
+
+
+CONSUMERS = {  # names of one letter are none to ansq
+    "ANSQ": """
+import asyncio, sys
+from ansq import create_reader
+async def main():
+    reader = await create_reader(topic="tt", channel="cc", lookupd_http_addresses=[sys.argv[1]])
+    count = 0
+    async for message in reader.messages():
+        print(message.body.decode())
+        await message.fin()
+        count += 1
+        if count == 2:
+            break
+    await reader.close()
+asyncio.run(main())
+""",
+    "OURS": """
+import asyncio, sys
+from penstock.client import Consumer
+async def main():
+    count = 0
+    async with Consumer("tt", "cc", lookupd=sys.argv[1]) as consumer:
+        async for message in consumer:
+            print(message.body.decode())
+            await message.finish()
+            count += 1
+            if count == 2:
+                break
+asyncio.run(main())
+""",
+}
+
+
 @pytest.mark.slow
 def test_pynsq_gets_every_message_while_daemons_come_and_go(cluster: Cluster) -> None:
     # given three nodes, two nsqlookupd, and a consumer that knows only of these
