@@ -265,6 +265,7 @@ def test_who_does_not_trust_the_other_does_not_talk_to_it(
     nsqd = Nsqd(tmp_path, f"--lookupd-tcp-address={host}:{lookupd.tcp}", *more)
     # then both say why that does not work
     lookupd.wait_for_line(theirs)
+    nsqd.wait_for_line("ERROR: LOOKUPD(")
     nsqd.wait_for_line(ours)
     assert any("LOOKUPD(" in line and "ERROR" in line and ours in line for line in nsqd.log)
     for daemon in (nsqd, lookupd):
