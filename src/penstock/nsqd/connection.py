@@ -28,7 +28,7 @@ _CONGESTED: Final = 256 << 10  # unsent bytes at which the loop tells of it, and
 _DEAF: Final = 4 << 20  # unsent bytes at which a client is not read any more: it does not read its answers
 _OWED: Final = 4096  # answers that wait for the device, at which it is not read any more either,
 _PENDING: Final = 4 << 20  # or bytes that were published and are not answered
-_HEAVY: Final = 4 << 10  # bytes held for a client that are not worth counting
+_HEAVY: Final = 64 << 10  # bytes held for a client that are not worth counting: most reads leave some
 _CRUMB: Final = 8 << 10  # a read is small up to here,
 _CRUMBS: Final = 8  # and after so many small ones a busy consumer's FINs are taken together
 
