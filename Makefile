@@ -29,7 +29,7 @@ lint: .venv/ready ## ruff, mypy, the table of imports; CODE="files" for some of 
 
 fuzz: compiled ## random data and histories: EXAMPLES=1000 of each property test, SIMULATIONS=100 of each scene
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz
-	SIMULATIONS=$(SIMULATIONS) $(PYTEST) tests/simulation
+	SIMULATIONS=$(SIMULATIONS) $(PYTEST) -m "" tests/simulation
 
 bench: compiled ## how fast it is, beside what this machine can do
 	$(BIN)/python -m bench
