@@ -6,6 +6,7 @@ The build compiles what stands here, the tests check that they run it.
 from __future__ import annotations
 
 import hashlib
+import re
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Final
@@ -56,9 +57,21 @@ def compiled(module: str) -> Path:
 
 def fingerprint(module: str) -> str:
     """Names all that a compiled module is made from; it stands in the compiled file."""
-    made_from = [source(module), *sorted((ROOT / "src").rglob("*.pxd")), ROOT / "setup.py"]
+    made_from = [source(module), *_types(module), ROOT / "setup.py"]
     contents = hashlib.sha256(b"\0".join(path.read_bytes() for path in made_from))
     return f"penstock:{module}:{contents.hexdigest()}"
+
+
+def _types(module: str) -> list[Path]:
+    """The module's `.pxd`, and those that this one names, and so on."""
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        path = source(name := waiting.pop()).with_suffix(".pxd")
+        if name not in found and path.exists():
+            found[name] = path
+            waiting += re.findall(r"^from (\S+) cimport", path.read_text(), re.MULTILINE)
+    return [found[name] for name in sorted(found)]
 
 
 def is_current(module: str) -> bool:
