@@ -170,9 +170,9 @@ class Model:
                     self._give(channel, body)
 
     def answered(self, publish: Publish) -> None:
-        """OK: from now on it must not be lost."""
+        """OK: from now on it must not be lost; unless its topic was emptied while others' answers stood before it."""
         publish.answered = self.step
-        if publish.body in self.offsets or self.deleted.get(publish.topic, -1) >= publish.asked:
+        if publish.seen or self.deleted.get(publish.topic, -1) >= publish.asked:
             return
         assert publish.due, "answered OK, and not in the log"
         self.topics[publish.topic].deferred[publish.body] = publish

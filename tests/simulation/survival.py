@@ -95,7 +95,8 @@ class Survival:
         if topic.base != seen.base:  # its topic.json never reached the device
             assert not any(self.bounds.keeps(topic, offset) for offset in topic.records), f"{topic.name} has other ids"
             topic.base = seen.base
-        needed = set(topic.waiting.values()).union(*(channel.pending for channel in topic.channels.values()))
+        durable = (channel.pending for channel in topic.channels.values() if not channel.ephemeral)
+        needed = set(topic.waiting.values()).union(*durable)  # ephemeral ones hold no retention
         # on a disk too full even for topic.json, what is consumed goes before that says so
         earliest = max(seen.earliest, seen.begin) if self.model.troubled else seen.earliest
         for offset, body in topic.records.items():
