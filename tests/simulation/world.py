@@ -127,7 +127,7 @@ class World:
         self.files.before = self._count
         self.disk = Disk(self.files, limit=8)
         data_path = DataPath(PATH, disk=self.disk, options=self.log_options, boot=f"boot-{self.boot}")
-        self.journal = Journal(self.disk, f"{PATH}/{JOURNAL}", floor=2048)
+        self.journal = Journal(self.disk, f"{PATH}/{JOURNAL}", floor=2048, killed=not data_path.clean)
         self.node = Node(self.options, data_path, self.journal, self.clock, self.run, self.rng, self.logger)  # type: ignore[arg-type]
         found = self.journal.end
         self.node.restore()

@@ -67,8 +67,8 @@ class DataPath:
         try:
             before = self._read_node()
             self.identity: str = before["identity"]
-            self._clean: bool = before["clean"]
-            self.after_power_cut = not self._clean and (not self.boot or before["boot"] != self.boot)
+            self.clean: bool = before["clean"]
+            self.after_power_cut = not self.clean and (not self.boot or before["boot"] != self.boot)
             self.logs = self._open_logs() if self.disk.files.exists(f"{path}/{TOPICS}") else self._make()
             self._write_node(clean=False)
         except OSError as error:
@@ -159,7 +159,7 @@ class DataPath:
 
     def _open_log(self, folder: str) -> TopicLog:
         path = f"{self.path}/{TOPICS}/{folder}"
-        return TopicLog.open(self.disk, path, self.options, after_power_cut=self.after_power_cut, clean=self._clean)
+        return TopicLog.open(self.disk, path, self.options, after_power_cut=self.after_power_cut, clean=self.clean)
 
     # --- topics
 
@@ -219,21 +219,22 @@ class DataPath:
 
     # --- ending
 
-    def close(self) -> None:
-        """Flush everything, leave the mark of a clean stop, and let the folder go."""
+    def close(self, *, clean: bool = True) -> None:
+        """Flush everything, leave the mark of a clean stop (or none), and let the folder go."""
         try:
             waiting = [log for log in self.logs if log.unflushed and not log.under_way]
             if len(waiting) >= MANY:
                 flush_together(self.disk.files, self.path, waiting)()
             for log in self.logs:
                 log.close()
-            self._write_node(clean=True)
+            if clean:
+                self._write_node(clean=True)
         finally:
             self.abandon()
 
     def leave(self) -> None:
         """Let the folder go as it was found: for one who has only read."""
-        if self._clean:
+        if self.clean:
             with contextlib.suppress(LogError):  # then the next start looks at everything once more
                 self._write_node(clean=True)
         self.abandon()

@@ -12,7 +12,7 @@ Rules
   then it alone is.
 - A block says that the file is complete when every slice is on the device, never before.
 - A file whose flush failed is not flushed again. Another one begins, and nothing counts as flushed until that is
-  complete. So it is, too, where a start finds several files or damage.
+  complete. So it is, too, where a start finds several files or damage, or follows a kill: the last flush may have failed.
 """
 
 from __future__ import annotations
@@ -66,8 +66,10 @@ class _Compaction:
 class Journal:
     """Entries in the files of one directory, oldest first."""
 
-    def __init__(self, disk: Disk, directory: str, *, seed: int = SEED, floor: int = 8 << 20) -> None:
-        """Recover what is there; below `floor` bytes no compaction is wanted."""
+    def __init__(
+        self, disk: Disk, directory: str, *, seed: int = SEED, floor: int = 8 << 20, killed: bool = False
+    ) -> None:
+        """Recover what is there; below `floor` bytes no compaction is wanted, but where its last owner was killed."""
         self.disk = disk
         self.directory = directory
         self.failed: FlushFailed | None = None  # why nothing counts as flushed until a compaction is through
@@ -82,6 +84,7 @@ class Journal:
         self._unsure = [directory.rpartition("/")[0] or "/", directory]  # whose names a power cut could still take
         disk.ensure_directory(directory)
         self._segments = self._recover() or [self._segment(0)]
+        self._whole = self._whole and not killed
         self.flushed = 0  # entries below this ordinal are on the device
 
     # --- opening

@@ -444,12 +444,17 @@ class TopicLog:
     def _read(self, offset: int, size: int, now: bool) -> Block | None:
         if offset >= self.committed:
             return None
-        block = self.tail.read(offset, size)
-        if block is None:
-            block = self._read_held(offset, size) or self.chain.read(offset, size, now=now)
+        block = self._find(offset, size, now)
         if block is None or block.next <= self.committed:
             return block
         return block.until(self.committed) if block.first < self.committed else None
+
+    def _find(self, offset: int, size: int, now: bool) -> Block | None:
+        """Whether it is committed or not."""
+        block = self.tail.read(offset, size)
+        if block is None:
+            block = self._read_held(offset, size) or self.chain.read(offset, size, now=now)
+        return block
 
     def _read_held(self, offset: int, size: int) -> Block | None:
         if offset >= (begin := self._begin):
@@ -635,10 +640,13 @@ class TopicLog:
     # --- deleting
 
     def hold(self, offsets: Iterable[int], now: int) -> None:
-        """Copy these records aside, because their segments are to be deleted before they are finished."""
+        """Copy these records aside, because their segments are to be deleted before they are finished.
+
+        What a restart found and nobody flushed yet is not committed, and may be unfinished all the same.
+        """
         found = []
         for offset in sorted(offsets):
-            block = self.read(offset, 1)
+            block = self._find(offset, 1, now=False) if self._behind_holes(offset) == offset else None
             if block is not None and block.first <= offset:
                 found += [record for record in records(block.data) if record.offset == offset]
         if found:

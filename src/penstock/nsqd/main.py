@@ -92,7 +92,7 @@ def _node(options: Options, logger: Logger, service: Service) -> Node:
     disk = Disk(TimedFiles(meters.flushes), limit=512, on_damage=tell)
     log_options = LogOptions(options.max_bytes_per_file, options.sync_every)
     data_path = DataPath(options.data_path or os.getcwd(), disk=disk, options=log_options)
-    journal = Journal(disk, f"{data_path.path}/{JOURNAL}")
+    journal = Journal(disk, f"{data_path.path}/{JOURNAL}", killed=not data_path.clean)
     node = Node(options, data_path, journal, service.clock, service.run, random.Random(), logger, meters)
     service.node = node
     node.restore()

@@ -518,12 +518,12 @@ class Node:
                 self.flush(home)
 
     def close(self) -> None:
-        """Write everything down; the folder is left as after a clean stop."""
+        """Write everything down; the folder is left as after a clean stop, unless the journal is not on the device."""
         self.turn()
         self.scribe.remember(self.memories)
         self.scribe.close()
         self._metadata_work()()
-        self.data_path.close()
+        self.data_path.close(clean=self.scribe.journal.failed is None)
 
 
 def _nothing() -> None:

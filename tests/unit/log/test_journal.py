@@ -339,6 +339,32 @@ def test_a_file_whose_flush_failed_is_not_flushed_again() -> None:
         assert sorted(replayed(opened(state)).names) == ["t1", "t2", "t3"]
 
 
+def test_after_a_kill_a_flush_that_failed_before_it_does_not_count_as_one_that_went_well() -> None:
+    # given a process that was killed when its flush had failed, and before it did anything about that
+    cuts = PowerCuts()
+    files = FailingFiles(cuts)
+    journal = opened(files)
+    journal.append(topics(1), 1)
+    files.fail(errno.EIO, on="flush")
+    work = journal.flush_work()
+    assert work
+    work.run()
+    left = cuts.now.kill()
+    # when the next one flushes
+    again = opened(left, killed=True)
+    again.append(topics(2), 2)
+    flush(again)
+    # then that is not enough: what it found is not on the device,
+    assert again.flushed == 0
+    assert any("t1" not in replayed(opened(state)).names for state in left.now.every_cut())
+    # before the compaction is that it wants
+    assert again.wants_compaction
+    compact(again, replayed(again))
+    assert again.flushed == again.end
+    for state in left.now.every_cut():
+        assert sorted(replayed(opened(state)).names) == ["t1", "t2"]
+
+
 def test_a_flush_that_cannot_open_its_file_is_tried_again() -> None:
     # given no descriptor left
     files = FailingFiles(MemoryFiles())

@@ -450,6 +450,21 @@ def test_what_cannot_be_found_is_not_held() -> None:
     assert len(log.held) == 1
 
 
+def test_what_a_kill_left_unflushed_is_held_as_well() -> None:
+    # given a log whose batches count as committed when they are flushed, killed before that
+    killed = new_log(max_bytes_per_file=2 * (ONE + 10))
+    append(killed, 10)
+    log = open_log(killed.disk.files, max_bytes_per_file=2 * (ONE + 10), sync_every=1)
+    assert log.committed == 0
+    # when some of what was recovered is held, and its segments go
+    log.hold([1, 2], 3)
+    log.delete_below(6)
+    flush_log(log)
+    # then it is there
+    assert log_files(log) == [6, 8]
+    assert [record.offset for record in read_all(log)] == [1, 2, 6, 7, 8, 9]
+
+
 def test_what_is_held_and_what_is_gone_is_safe_in_that_order() -> None:
     # given a log with something to hold and to delete
     files = FailingFiles(MemoryFiles())

@@ -302,6 +302,21 @@ def test_an_nsqd_dat_of_somebody_else_is_merged() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"topics":3}', b'{"topics":[3]}', b'{"topics":[{"x":1}]}'])
+def test_a_stop_whose_flush_of_the_journal_failed_does_not_say_that_it_was_clean() -> None:
+    # given a device that does not take what the journal has
+    files = FailingFiles(MemoryFiles())
+    files.make_directory(PATH)
+    world = World(files)
+    world.channel("t", "c")
+    files.fail(errno.EIO, on="flush", path="*/journal/*")
+    # when the node stops
+    world.restart()
+    # then the next one knows no more than after a kill: it believes only a journal that it has made anew
+    assert not world.node.data_path.clean
+    assert world.node.scribe.journal.wants_compaction
+    assert list(world.home("t").topic.channels) == ["c"]
+
+
 def test_an_nsqd_dat_that_is_none_is_passed_over(data: bytes) -> None:
     world = World()
     world.channel("t", "c")

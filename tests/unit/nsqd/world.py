@@ -79,7 +79,7 @@ class World:
         disk = Disk(self.files)
         log_options = LogOptions(self.options.max_bytes_per_file, self.options.sync_every)
         data_path = DataPath(PATH, disk=disk, options=log_options, boot=self.boot)
-        journal = Journal(disk, f"{PATH}/{JOURNAL}")
+        journal = Journal(disk, f"{PATH}/{JOURNAL}", killed=not data_path.clean)
         logger = Logger("", clock=lambda: 0, write=self._log)
         self.node = Node(self.options, data_path, journal, self.clock, self._run, random.Random(1), logger)
         self.node.restore()
