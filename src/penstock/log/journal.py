@@ -12,7 +12,7 @@ Rules
   then it alone is.
 - A block says that the file is complete when every slice is on the device, never before.
 - A file whose flush failed is not flushed again. Another one begins, and nothing counts as flushed until that is
-  complete. So it is, too, where a start finds several files or damage, or follows a kill: the last flush may have failed.
+  complete. So it is, too, where a start finds several files or damage, or follows a kill: a flush may have failed then.
 """
 
 from __future__ import annotations

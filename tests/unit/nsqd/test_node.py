@@ -302,6 +302,15 @@ def test_an_nsqd_dat_of_somebody_else_is_merged() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"topics":3}', b'{"topics":[3]}', b'{"topics":[{"x":1}]}'])
+def test_an_nsqd_dat_that_is_none_is_passed_over(data: bytes) -> None:
+    world = World()
+    world.channel("t", "c")
+    world.restart()
+    replace(world.files, f"{PATH}/nsqd.dat", data)
+    world.kill()
+    assert sorted(world.node.homes) == ["t"]
+
+
 def test_a_stop_whose_flush_of_the_journal_failed_does_not_say_that_it_was_clean() -> None:
     # given a device that does not take what the journal has
     files = FailingFiles(MemoryFiles())
@@ -315,15 +324,6 @@ def test_a_stop_whose_flush_of_the_journal_failed_does_not_say_that_it_was_clean
     assert not world.node.data_path.clean
     assert world.node.scribe.journal.wants_compaction
     assert list(world.home("t").topic.channels) == ["c"]
-
-
-def test_an_nsqd_dat_that_is_none_is_passed_over(data: bytes) -> None:
-    world = World()
-    world.channel("t", "c")
-    world.restart()
-    replace(world.files, f"{PATH}/nsqd.dat", data)
-    world.kill()
-    assert sorted(world.node.homes) == ["t"]
 
 
 # --- deferred
