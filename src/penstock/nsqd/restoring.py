@@ -85,6 +85,8 @@ def _restore_topic(
         channel_state = all_.channels[channel_number]
         channel = topic.add_channel(name, channel_state.since)
         channel.cursor = min(max(channel_state.cursor, log.earliest), log.end)
+        if channel.cursor > channel_state.cursor:  # said: else what it does now would seem to follow a lost entry
+            node.scribe.tell(e.Page(channel_number, channel_state.cursor, channel.cursor, b""))
         channel.paused = channel_state.paused
         node.home_of[channel] = home
         node.scribe.watch(channel, channel_number).restore(channel_state, partial(_is_there, home, log))

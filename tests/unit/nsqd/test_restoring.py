@@ -73,6 +73,15 @@ def test_a_start_without_room_for_that_word_says_it_when_there_is() -> None:
     assert not in_the_journal(world, "t").following
 
 
+def delete(world: World) -> None:
+    for _ in range(4):
+        world.home("t").log.delete_below(10)
+        world.work()
+        world.node.flush(world.home("t"))
+    world.work()
+    assert world.log("t").earliest > 2
+
+
 @pytest.mark.parametrize("held", [True, False])
 def test_only_what_is_there_is_unfinished_below_the_earliest(held: bool) -> None:
     # given two messages of which the journal says that they are unfinished, and the rest gone
@@ -83,14 +92,30 @@ def test_only_what_is_there_is_unfinished_below_the_earliest(held: bool) -> None
     world.log("t").hold([1] if held else [], 0)
     world.finish("t", channel, consumer, hand.offsets)
     number = world.node.memories[channel].number
-    for _ in range(4):
-        world.home("t").log.delete_below(10)
-        world.work()
-        world.node.flush(world.home("t"))
-    world.work()
-    assert world.log("t").earliest > 2
+    delete(world)
     world.node.scribe.tell(e.Progress(number, 0, 20, b"", e.pack_messages([(0, 1, e.READY), (1, 1, e.READY)])))
     # when it starts, then it knows of those that are kept aside
     world.kill()
     topic = world.home("t").topic
     assert topic.depth_of(topic.channels["c"]) == held
+
+
+def test_a_channel_that_a_power_cut_left_below_the_earliest_goes_on_from_there_over_kills() -> None:
+    # given a journal that does not know any more that a channel moved, and a log that begins behind that
+    world = World(max_bytes_per_file=100)
+    channel, consumer, hand = world.consume("t", "c")
+    for _ in range(20):
+        world.publish("t", b"x" * 30)
+    world.finish("t", channel, consumer, hand.offsets)
+    delete(world)
+    world.node.scribe.tell(e.Rewound(world.node.memories[channel].number, 0))
+    world.kill()
+    # when its messages come again, and are finished again
+    channel, consumer, hand = world.consume("t", "c")
+    assert hand.offsets == [*range(world.log("t").earliest, 20)]
+    world.finish("t", channel, consumer, hand.offsets)
+    world.node.scribe.remember([channel])
+    # then they stay finished
+    world.kill()
+    _, _, hand = world.consume("t", "c")
+    assert hand.offsets == []
