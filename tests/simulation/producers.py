@@ -68,7 +68,9 @@ class Producer:
         if model.troubled:
             model.attempted.add(self._topic)
         for publish in self._batch:
-            publish.asked, publish.wall = model.step, model.clock.wall
+            publish.asked = model.step
+            if not publish.seen:  # else its record says when it was published
+                publish.wall = model.clock.wall
         bodies = [publish.body for publish in self._batch]
         key = Key(self._name, self._sequence, b"%d" % self._sequence)
         ticket = Ticket(model)

@@ -183,7 +183,9 @@ class Survival:
     # --- going on
 
     def _taken_over(self, topic: Topic, seen: SeenTopic) -> Topic:
-        now = Topic(topic.name, topic.incarnation, topic.base, topic.made, min(topic.changed, self.model.step))
+        step = self.model.step
+        changed = step if topic.name in self.model.touching else min(topic.changed, step)  # in the middle of something
+        now = Topic(topic.name, topic.incarnation, topic.base, topic.made, changed)
         now.paused, now.records, now.waiting = seen.paused, seen.records, seen.waiting
         now.readers, now.retention = seen.readers, seen.retention
         now.deferred = {body: self.model.published[body] for body in seen.deferred}
