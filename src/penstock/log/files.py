@@ -51,7 +51,7 @@ class Files:
         """Up to `size` bytes; fewer only at the end of the file."""
         return os.pread(fd, size, position)
 
-    def read_now(self, fd: int, size: int, position: int) -> bytes | None:
+    def read_now(self, fd: int, size: int, position: int) -> bytes | memoryview | None:
         """As `read`, or None where the device would have to be waited for."""
         if not _READ_NOW:
             return self.read(fd, size, position)
@@ -64,7 +64,7 @@ class Files:
             return self.read(fd, size, position)
         if got < size and position + got < self.size(fd):  # what comes after it is not in memory
             return None
-        return bytes(memoryview(buffer)[:got])
+        return memoryview(buffer)[:got]
 
     def truncate(self, fd: int, size: int) -> None:
         os.ftruncate(fd, size)

@@ -299,7 +299,7 @@ class Segment:
         except OSError as error:
             raise log_error(error, f"reading {self.path}") from error
 
-    def _bytes(self, position: int, size: int, now: bool) -> bytes:
+    def _bytes(self, position: int, size: int, now: bool) -> bytes | memoryview:
         size = min(size, self.position - position)
         fd = self.open().fd
         data = self.disk.files.read_now(fd, size, position) if now else self.disk.files.read(fd, size, position)
@@ -344,7 +344,7 @@ class Segment:
         work.then(unpin)
         work.otherwise(unpin)
 
-    def _good_block(self, data: bytes, at: int, offset: int, size: int, position: int) -> Block | None:
+    def _good_block(self, data: bytes | memoryview, at: int, offset: int, size: int, position: int) -> Block | None:
         head = header(data, at)
         stop, next_, last, _ = walk(data, at, self.seed, head.first, max(size, 1))
         if last < 0 or not head.first <= offset < head.next:
