@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing, suppress
+from http.client import HTTPException
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,10 +33,10 @@ pytestmark = pytest.mark.slow
 
 
 class Driver:
-    """A query with all that belongs to it, in a process group of its own."""
+    """A query with all that belongs to it, in a process group of its own; `by` is what runs it, if not Python."""
 
-    def __init__(self, settings: dict[str, object]) -> None:
-        command = [sys.executable, "-m", "tests.spark.driver", json.dumps(settings)]
+    def __init__(self, settings: dict[str, object], *by: str) -> None:
+        command = [*(by or (sys.executable, "-m", "tests.spark.driver")), json.dumps(settings)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, text=True)
 
     def wait_until_started(self) -> None:
@@ -73,13 +75,9 @@ class Publisher:
     def _run(self) -> None:
         while not self._stop.wait(0.05):
             bodies = b"\n".join(b"%d" % number for number in range(self.published, self.published + 50))
-            try:
-                web = Http(self._nsqd.http)
+            with suppress(OSError, HTTPException), closing(Http(self._nsqd.http)) as web:
                 if web.post(f"/mpub?topic={self._topic}", bodies).body == b"OK":
                     self.published += 50
-                web.close()
-            except OSError:
-                continue
 
     def __enter__(self) -> Publisher:
         return self
