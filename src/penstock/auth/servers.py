@@ -9,9 +9,9 @@ import time
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from penstock.asking import ask
 from penstock.auth.answer import Answer, query, read
 from penstock.errors import AuthServerError
-from penstock.http.get import get
 from penstock.stream.tls import reason
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Servers:
         try:
             where = urlsplit(url)
             secure = where.scheme == "https"
-            status, answer = await get(
+            status, _, answer = await ask(
                 where.hostname or "",
                 where.port or (443 if secure else 80),
                 f"{where.path or '/'}?{where.query}" if where.query else where.path or "/",

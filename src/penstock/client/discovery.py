@@ -11,17 +11,19 @@ import logging
 import random
 from typing import TYPE_CHECKING, Final
 
-from penstock.client.http import get
+from penstock.asking import ask
 from penstock.client.lookup import WAIT, Found, Together, lookup_target, read_lookup, read_nodes
 from penstock.errors import LookupFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from penstock.asking import Answer
     from penstock.client.address import Address
 
 _log: Final = logging.getLogger("penstock.client")
 
+_ACCEPT: Final = {"Accept": "application/vnd.nsq; version=1.0"}  # else one of long ago wraps its answer
 _PATIENCE: Final = 5.0  # seconds for an answer
 _JITTER: Final = 0.1  # of an interval: so that not all ask at once
 _RETRY: Final = 0.2  # seconds to the next try at one that fails; twice as long each time, up to the interval
@@ -85,7 +87,7 @@ class Discovery:
 
     async def _ask(self, lookupd: Address, revision: str) -> Found:
         patience = _PATIENCE + (WAIT if revision else 0)
-        answer = await get(lookupd, lookup_target(self._topic, revision), patience)
+        answer = await _get(lookupd, lookup_target(self._topic, revision), patience)
         said = answer.headers.get(b"x-penstock-revision", b"")
         return read_lookup(answer.status, answer.body, said, self._topic)
 
@@ -102,8 +104,17 @@ class NodesDiscovery(Discovery):
     """Of all nsqd, and of the topics that they have."""
 
     async def _ask(self, lookupd: Address, revision: str) -> Found:
-        answer = await get(lookupd, "/nodes", _PATIENCE)
+        answer = await _get(lookupd, "/nodes", _PATIENCE)
         return read_nodes(answer.status, answer.body)
 
     def having(self, topic: str) -> Collection[Address]:
         return self._together.having(topic)
+
+
+async def _get(lookupd: Address, target: str, patience: float) -> Answer:
+    """LookupFailed where no answer comes in time."""
+    try:
+        async with asyncio.timeout(patience):
+            return await ask(lookupd.host, lookupd.port, target, headers=_ACCEPT)
+    except OSError as error:
+        raise LookupFailed(f"{lookupd}: {str(error) or type(error).__name__}") from error

@@ -10,8 +10,8 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus
 
+from penstock.asking import ask
 from penstock.errors import RegisteringFailed
-from penstock.http.get import get
 from penstock.nsqd.lookup.conversation import Conversation
 from penstock.options import endpoint
 from penstock.stream.tls import reason
@@ -164,11 +164,11 @@ class Link:
         context = None if self._context is None else self._context()
         target = f"/channels?topic={quote_plus(topic)}"
         async with self._slots:
-            status, body = await get(about.broadcast_address, port, target, context=context, headers=self._headers)
+            answer = await ask(about.broadcast_address, port, target, context=context, headers=self._headers)
         self.answered = time.monotonic_ns()
-        if status != 200:
-            raise ConnectionError(f"answered {status}")
-        return _names(json.loads(body))
+        if answer.status != 200:
+            raise ConnectionError(f"answered {answer.status}")
+        return _names(json.loads(answer.body))
 
 
 def _names(answer: Any) -> list[str]:

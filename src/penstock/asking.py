@@ -1,9 +1,9 @@
-"""One request to another server: what nsqd asks nsqlookupd and auth servers with. Knows asyncio; no route."""
+"""One request over HTTP to another server, as nsqlookupd and auth servers are asked. Knows asyncio; no route."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from httptools import HttpParserError, HttpResponseParser
 
@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 LARGEST: Final = 64 << 20  # bytes of an answer
 
 
-async def get(
+class Answer(NamedTuple):
+    status: int
+    headers: dict[bytes, bytes]  # names in lower case
+    body: bytes
+
+
+async def ask(
     host: str,
     port: int,
     target: str,
@@ -23,8 +29,8 @@ async def get(
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
     connect_timeout: float | None = None,
-) -> tuple[int, bytes]:
-    """Status and body; OSError where there is none. The connection is not kept, and nothing else limits the time.
+) -> Answer:
+    """OSError where there is none. The connection is not kept, and nothing else limits the time.
 
     With a `context` it goes over TLS; with a `body` it is a POST.
     """
@@ -48,7 +54,7 @@ async def get(
             raise ConnectionError(f"no HTTP: {error}") from error
         if not (found.whole or found.ends_with_connection):
             raise ConnectionError("the connection ended within an answer")
-        return parser.get_status_code(), bytes(found.body)
+        return Answer(parser.get_status_code(), found.headers, bytes(found.body))
     finally:
         writer.close()
 
@@ -57,16 +63,16 @@ class _Found:
     """What httptools tells of."""
 
     def __init__(self) -> None:
+        self.headers: dict[bytes, bytes] = {}
         self.body = bytearray()
         self.whole = False
         self.ends_with_connection = False
-        self._sized = False
 
-    def on_header(self, name: bytes, _value: bytes) -> None:
-        self._sized = self._sized or name.lower() in (b"content-length", b"transfer-encoding")
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
-        self.ends_with_connection = not self._sized
+        self.ends_with_connection = not self.headers.keys() & {b"content-length", b"transfer-encoding"}
 
     def on_body(self, part: bytes) -> None:
         self.body += part

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from penstock.http.get import get
+from penstock.asking import ask
 
 
-async def ask(answer: bytes) -> tuple[int, bytes, bytes]:
+async def asked(answer: bytes) -> tuple[int, bytes, bytes]:
     """Status, body, and what the server was sent."""
     sent = b""
 
@@ -21,7 +21,8 @@ async def ask(answer: bytes) -> tuple[int, bytes, bytes]:
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        status, body = await get("127.0.0.1", port, "/channels?topic=t")
+        status, headers, body = await ask("127.0.0.1", port, "/channels?topic=t")
+    assert all(name == name.lower() for name in headers)
     return status, body, sent.replace(b":%d" % port, b":0")
 
 
@@ -39,7 +40,7 @@ async def ask(answer: bytes) -> tuple[int, bytes, bytes]:
     ],
 )
 def test_an_answer_is_taken_however_its_end_is_told(answer: bytes, expected: tuple[int, bytes]) -> None:
-    status, body, sent = asyncio.run(ask(answer))
+    status, body, sent = asyncio.run(asked(answer))
     assert (status, body) == expected
     assert sent == b"GET /channels?topic=t HTTP/1.1\r\nHost: 127.0.0.1:0\r\nConnection: close\r\n\r\n"
 
@@ -56,4 +57,4 @@ def test_an_answer_is_taken_however_its_end_is_told(answer: bytes, expected: tup
 )
 def test_what_is_no_answer_is_an_error(answer: bytes) -> None:
     with pytest.raises(ConnectionError):
-        asyncio.run(ask(answer))
+        asyncio.run(asked(answer))
