@@ -35,7 +35,8 @@ bench: compiled ## how fast it is, beside what this machine can do
 	$(BIN)/python -m bench
 
 demo: compiled ## see it work: a node is killed under load, archives, SQL, a replay, and every message counted
-	$(BIN)/python -m penstock.cli.demo
+	@rm -rf build/demo
+	@$(BIN)/python -m penstock.cli.demo --folder build/demo
 
 docs: .venv/ready ## the pages of docs/ that are made from the code
 	$(BIN)/python scripts/docs.py

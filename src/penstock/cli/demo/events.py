@@ -12,7 +12,7 @@ SCHEMA: Final = "n BIGINT, shop STRING, item STRING, amount DOUBLE, at TIMESTAMP
 HOUR: Final = 12  # of the day: what is replayed
 _BEGIN: Final = datetime(2026, 3, 2, 9, tzinfo=UTC)
 _HOURS: Final = 6
-_SHOPS: Final = ("Bern", "Chur", "Genf", "Luzern", "Zug")
+SHOPS: Final = ("Bern", "Chur", "Genf", "Luzern", "Zug")
 _ITEMS: Final = ("apples", "bread", "cheese", "chocolate", "milk", "wine")
 
 
@@ -23,7 +23,7 @@ def event(number: int) -> bytes:
     return json.dumps(
         {
             "n": number,
-            "shop": chance.choice(_SHOPS),
+            "shop": chance.choice(SHOPS),
             "item": chance.choice(_ITEMS),
             "amount": chance.randrange(50, 20_000) / 100,
             "at": at.isoformat(),

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+import time
+from typing import Any, NamedTuple
 
 from penstock.cli.demo.nodes import PENSTOCK
 from penstock.errors import PenstockError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class JobFailed(PenstockError):
     """A command ended with an error."""
 
 
-def run(*words: str) -> list[dict[str, Any]]:
-    """The objects that it printed, one a line."""
+class Done(NamedTuple):
+    """The objects that it printed, one a line; and how long it took, the start of Spark included."""
+
+    lines: list[dict[str, Any]]
+    seconds: float
+
+    def total(self, what: str) -> int:
+        """Of all queries of the job, in the end."""
+        return sum(each[what] for each in self.lines if each.get("ended"))
+
+
+def run(*words: str) -> Done:
+    began = time.monotonic()
     done = subprocess.run([*PENSTOCK, *words], capture_output=True, text=True, check=False)
     if done.returncode:
         raise JobFailed(f"penstock {words[0]}: {done.stderr.strip()}")
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-
-
-def rows(found: Sequence[dict[str, Any]]) -> int:
-    """How many a job wrote in the end."""
-    return sum(each["rows"] for each in found if each.get("ended"))
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return Done(lines, time.monotonic() - began)

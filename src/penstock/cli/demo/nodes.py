@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from penstock.errors import PenstockError
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+PATIENCE: Final = 60.0  # seconds
+LOOK: Final = 0.02
 PENSTOCK = [sys.executable, "-m", "penstock.cli.main"]
 
 
@@ -45,6 +48,18 @@ class Nodes:
     def kill(self, node: Node) -> None:
         """SIGKILL: it can do nothing more, as when a machine's memory is used up. It is started again by itself."""
         os.kill(node.pid, signal.SIGKILL)
+
+    def wait_for(self, node: Node) -> None:
+        """Until it answers; one that was killed, for the first time again."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                _get(f"http://{node.http}/info")
+            except OSError:
+                time.sleep(LOOK)
+            else:
+                return
+        raise DidNotStart(f"{node.name} does not come back")
 
     def create(self, topic: str, channels: Iterable[str]) -> None:
         """On each node: a channel gets what is published once it is there."""

@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import subprocess
 import sys
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -16,12 +17,12 @@ from penstock.errors import AnswerLost, NotSent
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from penstock.cli.demo.nodes import Nodes
+    from penstock.cli.demo.nodes import Node, Nodes
 
 CHANNELS: Final = ("billing", "statistics")
 PRODUCERS: Final = 3
 AT_ONCE: Final = 200  # events in an MPUB
-FOREIGN: Final = 2_000  # events that pynsq publishes
+FOREIGN: Final = 50  # of so many events, pynsq publishes one
 QUIET: Final = 20.0  # seconds without a message, until none is expected any more
 READY: Final = 1_000
 LOOK: Final = 0.1
@@ -54,22 +55,29 @@ class Traffic:
         self.answered: set[int] = set()
         self.came: dict[str, Counter[int]] = {name: Counter() for name in CHANNELS}
         self.sent_again = 0
+        self.seconds_in = self.seconds_out = self.seconds_gone = 0.0
         self._published = False
         self.foreign = importlib.util.find_spec("nsq") is not None
 
-    async def run(self, count: int, halfway: Callable[[], None]) -> None:
-        """Publish so many events while the channels are consumed; `halfway` something happens."""
+    async def run(self, count: int, halfway: Callable[[], Node]) -> None:
+        """Publish so many events while the channels are consumed; `halfway` kills a node."""
+        began = time.monotonic()
         consuming = [asyncio.create_task(self._consume(name)) for name in CHANNELS]
-        shares = [range(first, count, PRODUCERS) for first in range(PRODUCERS)]
+        own = count - count // FOREIGN if self.foreign else count
+        shares = [range(first, own, PRODUCERS) for first in range(PRODUCERS)]
         producing = [asyncio.create_task(self._publish(share)) for share in shares]
         if self.foreign:
-            producing.append(asyncio.create_task(self._publish_with_pynsq(range(count, count + FOREIGN))))
+            producing.append(asyncio.create_task(self._publish_with_pynsq(range(own, count))))
         while len(self.answered) < count // 2:
             await asyncio.sleep(0.01)
-        halfway()
+        victim, gone = halfway(), time.monotonic()
+        await asyncio.to_thread(self._nodes.wait_for, victim)
+        self.seconds_gone = time.monotonic() - gone
         await asyncio.gather(*producing)
+        self.seconds_in = time.monotonic() - began
         self._published = True
         await asyncio.gather(*consuming)
+        self.seconds_out = time.monotonic() - began
 
     async def _publish(self, numbers: Iterable[int]) -> None:
         left = list(numbers)
@@ -111,8 +119,9 @@ class Traffic:
 
     # --- what it came to
 
-    def lost(self, channel: str) -> int:
-        return len(self.answered - self.came[channel].keys())
+    def got(self, channel: str) -> int:
+        """Of those that were answered OK."""
+        return len(self.answered & self.came[channel].keys())
 
     def twice(self, channel: str) -> int:
         return self.came[channel].total() - len(self.came[channel])
