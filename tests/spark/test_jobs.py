@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,7 @@ from penstock.spark.jobs import archive, replay, transform
 from penstock.spark.jobs.job import Job
 from penstock.spark.jobs.options import Archive, Replay, Sql, Transform
 from penstock.spark.jobs.sql import rows_of
-from penstock.spark.jobs.watching import Watch
+from penstock.spark.jobs.watching import Standing, Watch
 from tests.spark.test_source import Node
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCHEMA = "user STRING, amount BIGINT"
+COMPACTING = "spark.sql.streaming.fileSink.log.compactInterval"
 PEEK = "/channel/peek?topic=slow&channel=c&state=deferred&n=100"
 
 
@@ -44,10 +46,15 @@ def asked(table: type[Any], node: Node, **options: Any) -> Any:
 
 def done(spark: SparkSession, module: Any, options: Any, folder: Path, name: str = "a-job") -> dict[str, int]:
     """Run it over what there is; the rows of each of its queries."""
-    watches = [Watch(query) for query in module.start(spark, Job(name, options, str(folder / "checkpoint")))]
+    return {each.name: each.rows for each in ended(spark, module, options, str(folder / "checkpoint"), name)}
+
+
+def ended(spark: SparkSession, module: Any, options: Any, checkpoint: str, name: str = "a-job") -> list[Standing]:
+    """How its queries are when they are done."""
+    watches: list[Watch] = module.start(spark, Job(name, options, checkpoint))
     for each in watches:
         each.query.awaitTermination()
-    return {each.query.name: each.look().rows for each in watches}
+    return [each.look() for each in watches]
 
 
 def bodies(spark: SparkSession, node: Node, topic: str) -> list[bytes]:
@@ -74,6 +81,26 @@ def test_an_archive_has_each_message_once_however_often_it_goes_on(
     assert {"topic", "date", "hour", "node", "offset", "id", "timestamp"} <= set(files.columns)
     bad = spark.read.parquet(str(tmp_path / "files" / "_bad"))
     assert sorted(bytes(row.body) for row in bad.collect()) == [b"garbage", b'{"user": 1']
+
+
+def test_a_folder_knows_the_checkpoint_that_it_was_written_by(spark: SparkSession, node: Node, tmp_path: Path) -> None:
+    # given an archive, of which the files are counted batch by batch, over a list that Spark writes anew at times
+    node.publish("files", *map(order, range(40)))
+    folder, checkpoint = str(tmp_path / "files"), str(tmp_path / "checkpoint")
+    options = asked(Archive, node, topic=("files",), to=folder, max_offsets_per_trigger=10, rows_per_file=3)
+    spark.conf.set(COMPACTING, "2")
+    (standing,) = ended(spark, archive, options, checkpoint)
+    spark.conf.unset(COMPACTING)
+    assert (standing.rows, standing.batches) == (40, 4)
+    assert standing.files == len(list((tmp_path / "files").rglob("*.parquet"))) == 16
+    assert list((tmp_path / "files" / "_spark_metadata").glob("*.compact"))
+    # when it goes on with another checkpoint, then that is refused: its first batch would be passed over
+    with pytest.raises(BadOption, match="was written by a job with another checkpoint"):
+        archive.start(spark, Job("a-job", options, str(tmp_path / "other")))
+    # and when the folder is gone, then too: what is there would be but a part
+    rmtree(folder)
+    with pytest.raises(BadOption, match="is not there any more: remove its checkpoint"):
+        archive.start(spark, Job("a-job", options, checkpoint))
 
 
 def test_what_was_archived_is_published_again_filtered_and_as_it_was(

@@ -136,7 +136,7 @@ class ConnectionOptions:
     )
     tls_cert_file: str = option(
         "",
-        "the client's own certificate, where the server wants one; its key stands in the same file or in `tlsKeyFile`",
+        "the client's own certificate, where the server wants one; its key stands in the same file or in another",
         shown="the environment's `PENSTOCK_TLS_CERT_FILE`",
     )
     tls_key_file: str = option("", "the key of that certificate", shown="the environment's `PENSTOCK_TLS_KEY_FILE`")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyspark.sql import functions as F
 
+from penstock.spark.jobs.folder import Folder
+from penstock.spark.jobs.watching import ROWS, Watch
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 T = TypeVar("T")
-
-ROWS: Final = "rows"  # the name of what is counted, in a query's progress
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,23 @@ class Job(Generic[T]):
         name = f"{self.name}{part}"
         trigger: dict[str, Any] = {"processingTime": self.every} if self.every else {"availableNow": True}
         counted = rows.observe(ROWS, F.count(F.lit(1)).alias(ROWS))
-        where = f"{self.checkpoint.rstrip('/')}/{part.strip(':') or 'main'}"
-        return counted.writeStream.queryName(name).trigger(**trigger).option("checkpointLocation", where)
+        return counted.writeStream.queryName(name).trigger(**trigger).option("checkpointLocation", self._place(part))
+
+    def to_files(
+        self, rows: DataFrame, path: str, form: str, partitions: tuple[str, ...] = (), part: str = "", **how: Any
+    ) -> Watch:
+        """Each row once, by Spark's own list of what it has written; begun."""
+        folder = Folder(rows.sparkSession, path.rstrip("/"), self._place(part))
+        folder.check()
+        writer = self.stream(rows, part).format(form).options(**how)
+        partitioned = writer.partitionBy(*partitions) if partitions else writer
+        return Watch(partitioned.option("path", path).start(), folder)
+
+    def _place(self, part: str) -> str:
+        """Of the checkpoint of one of its queries."""
+        return f"{self.checkpoint.rstrip('/')}/{part.strip(':') or 'main'}"
 
 
 def read(spark: SparkSession, options: dict[str, str]) -> DataFrame:
     """Messages as a stream."""
     return spark.readStream.format("nsq").options(**options).load()
-
-
-def to_files(writer: DataStreamWriter, path: str, form: str, partitions: tuple[str, ...] = ()) -> StreamingQuery:
-    """Each row once, by Spark's own list of what it has written, in the folder's `_spark_metadata`."""
-    partitioned = writer.partitionBy(*partitions) if partitions else writer
-    return partitioned.format(form).option("path", path).start()

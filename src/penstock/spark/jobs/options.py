@@ -59,10 +59,26 @@ RATIO: Final = Ratio()
 class Nodes(ConnectionOptions):
     """Where the nodes are, as `format("nsq")` wants to be told."""
 
+    def __post_init__(self) -> None:
+        if bool(self.lookupd) == bool(self.nsqd):
+            raise BadOption(
+                "--lookupd or --nsqd: one of them, and not both, says where the nodes are, as --nsqd=127.0.0.1:4151"
+            )
+
     @property
     def identity(self) -> tuple[object, ...]:
         """What makes a job this job: what it reads, and what it writes."""
         return ()
+
+    @property
+    def about(self) -> str:
+        """What it reads, in a word, for its name."""
+        return ""
+
+    @property
+    def files(self) -> str:
+        """The folder that it writes, where it writes files."""
+        return ""
 
     @property
     def ends(self) -> bool:
@@ -96,9 +112,13 @@ class Topics(Nodes):
     )
 
     def __post_init__(self) -> None:
-        ConnectionOptions.__post_init__(self)
+        Nodes.__post_init__(self)
         if bool(self.topic) == bool(self.topic_pattern):
             raise BadOption("--topic or --topic-pattern: one of them, and not both, says what is read")
+
+    @property
+    def about(self) -> str:
+        return "-".join(self.topic) or self.topic_pattern
 
     def source(self, topic: str = "") -> dict[str, str]:
         """Options of the source, for all topics or for one of them."""
@@ -133,6 +153,10 @@ class Archive(Topics):
     def identity(self) -> tuple[object, ...]:
         return self.topic, self.topic_pattern, self.to
 
+    @property
+    def files(self) -> str:
+        return self.to
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Replay(Nodes):
@@ -150,7 +174,7 @@ class Replay(Nodes):
     )
 
     def __post_init__(self) -> None:
-        ConnectionOptions.__post_init__(self)
+        Nodes.__post_init__(self)
         _needed("from", self.source)
         if self.rate and self.speed:
             raise BadOption("--rate and --speed: only one can be given")
@@ -163,6 +187,10 @@ class Replay(Nodes):
     @property
     def identity(self) -> tuple[object, ...]:
         return self.source, self.topic, self.since, self.until, self.where_sql
+
+    @property
+    def about(self) -> str:
+        return self.source.rstrip("/").rpartition("/")[2]
 
     @property
     def ends(self) -> bool:
@@ -207,6 +235,10 @@ class Transform(Topics):
     def identity(self) -> tuple[object, ...]:
         return self.topic, self.sql, self.function, self.to_topic, self.to
 
+    @property
+    def files(self) -> str:
+        return self.to
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sql(Nodes):
@@ -220,7 +252,7 @@ class Sql(Nodes):
 
     def __post_init__(self) -> None:
         if self.lookupd or self.nsqd or not self.archive:  # archives alone need no node
-            ConnectionOptions.__post_init__(self)
+            Nodes.__post_init__(self)
         for name, path in self.archive:
             if name == EVERYWHERE:
                 raise BadOption(f"--archive: {path!r} is not written as NAME=PATH")

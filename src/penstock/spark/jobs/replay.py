@@ -25,11 +25,11 @@ from pyspark.sql.types import DoubleType, LongType, StructType
 from penstock.errors import BadOption
 from penstock.spark.jobs.bodies import first_line
 from penstock.spark.jobs.job import Job
+from penstock.spark.jobs.watching import Watch
 from penstock.spark.source.bounds import moment_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
     from penstock.spark.jobs.options import Replay
 
@@ -38,7 +38,7 @@ _SECOND: Final = "_second"
 _LINES: Final = StructType().add(_SECOND, LongType()).add("_before", DoubleType()).add("_count", DoubleType())
 
 
-def start(spark: SparkSession, job: Job[Replay]) -> list[StreamingQuery]:
+def start(spark: SparkSession, job: Job[Replay]) -> list[Watch]:
     options = job.options
     still = _chosen(_archive(spark, options), options)
     reading = spark.readStream.format(options.format).schema(_archive(spark, options).schema)
@@ -47,7 +47,7 @@ def start(spark: SparkSession, job: Job[Replay]) -> list[StreamingQuery]:
         rows = _paced(spark, job, still, rows)
     columns = [F.lit(options.topic).alias("topic") if options.topic else F.col("topic"), _body(rows)]
     wanted = rows.select(*columns, *(["defer"] if "defer" in rows.columns else []))
-    return [job.stream(wanted).format("nsq").options(**options.where()).start()]
+    return [Watch(job.stream(wanted).format("nsq").options(**options.where()).start())]
 
 
 def _archive(spark: SparkSession, options: Replay) -> DataFrame:

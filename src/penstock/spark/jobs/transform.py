@@ -13,16 +13,16 @@ from pyspark.sql import functions as F
 
 from penstock.errors import BadOption
 from penstock.spark.jobs import bodies, views
-from penstock.spark.jobs.job import Job, read, to_files
+from penstock.spark.jobs.job import Job, read
+from penstock.spark.jobs.watching import Watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
     from penstock.spark.jobs.options import Transform
 
 
-def start(spark: SparkSession, job: Job[Transform]) -> list[StreamingQuery]:
+def start(spark: SparkSession, job: Job[Transform]) -> list[Watch]:
     options = job.options
     tables: dict[str, DataFrame] = {}
     unparsable: list[DataFrame] = []
@@ -59,23 +59,22 @@ def _by_function(tables: dict[str, DataFrame], named: str) -> DataFrame:
     return result
 
 
-def _write(job: Job[Transform], result: DataFrame) -> StreamingQuery:
+def _write(job: Job[Transform], result: DataFrame) -> Watch:
     options = job.options
-    writer = job.stream(result).outputMode(options.mode)
     if options.to:
-        return to_files(writer, options.to, options.format)
+        return job.to_files(result, options.to, options.format)
     how = {**options.where(), "topic": options.to_topic, "bodyAs": "column" if "body" in result.columns else "json"}
-    return writer.format("nsq").options(**how).start()
+    return Watch(job.stream(result).outputMode(options.mode).format("nsq").options(**how).start())
 
 
-def _write_unparsable(job: Job[Transform], unparsable: list[DataFrame]) -> StreamingQuery:
+def _write_unparsable(job: Job[Transform], unparsable: list[DataFrame]) -> Watch:
     """To their topic, or counted and left."""
     options = job.options
     every, *others = [each.select("topic", "body") for each in unparsable]
     for each in others:
         every = every.unionAll(each)
     if not options.dead_letter:
-        return job.stream(every, ":unparsable").format("noop").start()
+        return Watch(job.stream(every, ":unparsable").format("noop").start())
     envelope = F.to_json(F.struct("topic", F.col("body").cast("string").alias("body")))
     writer = job.stream(every.select(envelope.alias("body")), ":unparsable").format("nsq")
-    return writer.options(**options.where(), topic=options.dead_letter).start()
+    return Watch(writer.options(**options.where(), topic=options.dead_letter).start())

@@ -79,7 +79,7 @@ def test_what_a_file_says_wrongly_is_refused_by_name(file: Path, text: str, sent
 @pytest.mark.parametrize(
     ("table", "argv", "sentence"),
     [
-        pytest.param(Archive, ["--to=/d", "--topic=x"], "lookupd or nsqd", id="no-nodes"),
+        pytest.param(Archive, ["--to=/d", "--topic=x"], "--lookupd or --nsqd", id="no-nodes"),
         pytest.param(Archive, ["--nsqd=a:1", "--to=/d"], "--topic or --topic-pattern", id="no-topic"),
         pytest.param(Archive, ["--nsqd=a:1", "--topic=x"], "--to: it has to be given", id="nowhere-to"),
         pytest.param(Archive, ["--nsqd=a:1", "--topic=x", "--to=/d", "--format=csv"], "--format", id="no-format"),
@@ -92,7 +92,7 @@ def test_what_a_file_says_wrongly_is_refused_by_name(file: Path, text: str, sent
         ),
         pytest.param(Transform, ["--nsqd=a:1", "--topic=x", "--function=f", "--to=/d"], "module:name", id="function"),
         pytest.param(Sql, ["--archive=/d"], "NAME=PATH", id="archive-without-name"),
-        pytest.param(Sql, [], "lookupd or nsqd", id="nothing-to-ask"),
+        pytest.param(Sql, [], "--lookupd or --nsqd", id="nothing-to-ask"),
     ],
 )
 def test_a_call_that_cannot_be_is_refused_in_a_sentence(table: type[Any], argv: list[str], sentence: str) -> None:

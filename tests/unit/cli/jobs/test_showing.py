@@ -5,25 +5,67 @@ import json
 
 import pytest
 
-from penstock.cli.jobs.showing import AsJson, Live, Plain, Show, show_for
+from penstock.cli.jobs.showing import AsJson, Live, Plain, Show, passing, show_for
 from penstock.spark.jobs.watching import Standing
 
 
-def standing(rows: int, batches: int = 1, name: str = "orders", lag: int | None = 5) -> Standing:
-    return Standing(name, rows, 1234.5, lag, batches, ended=False)
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def standing(
+    rows: int, batches: int = 1, name: str = "orders", lag: int | None = 5, files: int | None = None
+) -> Standing:
+    return Standing(name, rows, 1234.5, lag, batches, ended=False, files=files)
 
 
 def test_on_a_terminal_each_job_has_one_line_that_is_written_over() -> None:
     # given two jobs that are shown, then how they go on
     out = io.StringIO()
     show = Live(out)
-    show.running([standing(1000), standing(0, name="rest", lag=None)])
+    show.running([standing(1000, files=3), standing(0, name="rest", lag=None)])
     before = out.getvalue()
     show.running([standing(2000), standing(7, name="rest", lag=None)])
     # then the cursor goes up two lines first
-    assert "orders: 1,000 rows, 1,234 rows/s, lag 5\n" in before
-    assert "rest: 0 rows, 1,234 rows/s\n" in before
+    assert "orders: 1,000 rows, 1,234 rows/s, lag 5, 3 files\n" in before
+    assert "rest:   0 rows, 1,234 rows/s\n" in before
     assert out.getvalue().removeprefix(before).startswith("\x1b[2A\r\x1b[Korders: 2,000 rows")
+
+
+def test_what_happens_is_said_above_the_lines_which_stay_the_last() -> None:
+    # given a job that is shown, when something is noted
+    out = io.StringIO()
+    show = Live(out)
+    show.running([standing(1000)])
+    before = out.getvalue()
+    show.note("stopping")
+    # then it takes the job's place, which is written below it, and over again from there
+    noted = out.getvalue().removeprefix(before)
+    assert noted.startswith("\x1b[1A\r\x1b[Kstopping\n\r\x1b[Korders: 1,000 rows")
+    show.running([standing(2000)])
+    assert out.getvalue().removeprefix(before + noted).startswith("\x1b[1A\r\x1b[Korders: 2,000 rows")
+
+
+def test_a_line_is_never_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    out = io.StringIO()
+    Live(out).running([standing(1000, name="a-name-as-long-as-that")])
+    assert out.getvalue() == "\r\x1b[Ka-name-as-long-as-t\n"
+
+
+@pytest.mark.parametrize(
+    ("stream", "shown"),
+    [
+        pytest.param(Terminal, "\r\x1b[Kstarting\r\x1b[K", id="terminal"),
+        pytest.param(io.StringIO, "", id="file"),
+    ],
+)
+def test_what_is_done_just_now_stands_on_a_terminal_until_it_is_over(stream: type[io.StringIO], shown: str) -> None:
+    out = stream()
+    passing("starting", out)
+    passing("", out)
+    assert out.getvalue() == shown
 
 
 def test_elsewhere_a_line_comes_when_there_is_something_new_and_not_often() -> None:
@@ -58,11 +100,6 @@ def test_for_programs_each_batch_is_an_object() -> None:
     assert [each.get("rows") for each in found] == [10, 20, None, 20]
     assert found[0] == {"job": "orders", "rows": 10, "rate": 1234, "lag": 5}
     assert found[-1]["ended"] is True
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize(
