@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark.command import run
 from tests.spark.test_source import Node
 
 if TYPE_CHECKING:
@@ -39,12 +39,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("data")
 
 
-def run(name: str, node: Node, folder: Path, java: str) -> subprocess.CompletedProcess[str]:
+def recipe(name: str, node: Node, folder: Path, java: str) -> subprocess.CompletedProcess[str]:
     line = COMMANDS[name].replace("127.0.0.1:4151", node.address).replace("/data", str(folder / "data"))
-    words = [sys.executable, "-m", "penstock.cli.main", *shlex.split(line)[1:]]
-    environment = {name: value for name, value in os.environ.items() if name != "SPARK_CONF_DIR"}
-    environment |= {"XDG_STATE_HOME": str(folder / "state"), **({"JAVA_HOME": java} if java else {})}
-    return subprocess.run(words, env=environment, check=False, capture_output=True, text=True, timeout=150)
+    return run(folder / "state", java, *shlex.split(line)[1:])
 
 
 def test_the_page_has_a_recipe_for_each_command() -> None:
@@ -54,21 +51,21 @@ def test_the_page_has_a_recipe_for_each_command() -> None:
 def test_the_recipes_do_what_the_page_says(node: Node, folder: Path, java: str) -> None:
     # given a node with orders, of which one is garbage
     # when they are archived
-    archived = run("archive", node, folder, java)
+    archived = recipe("archive", node, folder, java)
     # then it says how many, and how many were bad
     assert archived.returncode == 0, archived.stderr
     assert "101 rows" in archived.stdout
     assert ":bad: 1 rows" in archived.stdout
     # and when they are asked for
-    asked = run("sql", node, folder, java)
+    asked = recipe("sql", node, folder, java)
     assert asked.returncode == 0, asked.stderr
     assert "u0" in asked.stdout
     # and transformed
-    transformed = run("transform", node, folder, java)
+    transformed = recipe("transform", node, folder, java)
     assert transformed.returncode == 0, transformed.stderr
     assert "50 rows" in transformed.stdout
     # and replayed
-    replayed = run("replay", node, folder, java)
+    replayed = recipe("replay", node, folder, java)
     assert replayed.returncode == 0, replayed.stderr
     counts = {topic["topic_name"]: topic["message_count"] for topic in node.nsqd.stats()["topics"]}
     # then topics have what they should
