@@ -34,13 +34,6 @@ def nsqd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nsqd]:
     daemon.assert_calm()
 
 
-@pytest.fixture
-def web(nsqd: Nsqd) -> Iterator[Http]:
-    client = Http(nsqd.http)
-    yield client
-    client.close()
-
-
 def framed(*bodies: bytes) -> bytes:
     return b"".join(struct.pack(">i", len(body)) + body for body in bodies)
 

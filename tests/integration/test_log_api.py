@@ -30,13 +30,6 @@ def nsqd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nsqd]:
     daemon.assert_calm()
 
 
-@pytest.fixture
-def web(nsqd: Nsqd) -> Iterator[Http]:
-    client = Http(nsqd.http)
-    yield client
-    client.close()
-
-
 def publish(web: Http, topic: str, *bodies: bytes) -> None:
     """A batch each."""
     for body in bodies:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,22 +13,6 @@ from tests.integration.daemon import Nsqd
 from tests.integration.http_client import Answer, Http
 
 HOUR = 3600 * 10**9
-
-
-@pytest.fixture(scope="module")
-def nsqd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nsqd]:
-    """One for all tests here: each has topics of its own."""
-    daemon = Nsqd(tmp_path_factory.mktemp("nsqd"))
-    yield daemon
-    assert daemon.stop() == 0
-    daemon.assert_calm()
-
-
-@pytest.fixture
-def web(nsqd: Nsqd) -> Iterator[Http]:
-    client = Http(nsqd.http)
-    yield client
-    client.close()
 
 
 def binary(*bodies: bytes) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,22 +11,6 @@ from tests.integration.daemon import Nsqd
 from tests.integration.http_client import Http
 
 KEYS = ["state", "timestamp", "age_ms", "offset", "id", "attempts", "bytes", "body"]
-
-
-@pytest.fixture(scope="module")
-def nsqd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nsqd]:
-    """One for all tests here: each has topics of its own."""
-    daemon = Nsqd(tmp_path_factory.mktemp("nsqd"))
-    yield daemon
-    assert daemon.stop() == 0
-    daemon.assert_calm()
-
-
-@pytest.fixture
-def web(nsqd: Nsqd) -> Iterator[Http]:
-    client = Http(nsqd.http)
-    yield client
-    client.close()
 
 
 def publish(web: Http, topic: str, *bodies: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,22 +9,6 @@ import pytest
 
 from tests.integration.daemon import Nsqd
 from tests.integration.http_client import Http
-
-
-@pytest.fixture(scope="module")
-def nsqd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nsqd]:
-    """One for all tests here: each has topics of its own."""
-    daemon = Nsqd(tmp_path_factory.mktemp("nsqd"))
-    yield daemon
-    assert daemon.stop() == 0
-    daemon.assert_calm()
-
-
-@pytest.fixture
-def web(nsqd: Nsqd) -> Iterator[Http]:
-    client = Http(nsqd.http)
-    yield client
-    client.close()
 
 
 def topic_of_three(web: Http, topic: str) -> None:
