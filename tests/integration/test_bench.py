@@ -18,7 +18,6 @@ from penstock.cli.main import main
 from tests.integration.daemon import Nsqd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 SMALL = {
@@ -33,14 +32,6 @@ SMALL = {
     "sustained": ["--seconds=1.1"],
     "workers": ["--messages=2000", "--connections=20"],
 }
-
-
-@pytest.fixture(scope="module")
-def nsqd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nsqd]:
-    daemon = Nsqd(tmp_path_factory.mktemp("nsqd"))
-    yield daemon
-    daemon.stop()
-    daemon.assert_calm()
 
 
 def bench(nsqd: Nsqd, load: str, folder: Path) -> dict[str, float]:
