@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -89,3 +90,32 @@ def test_a_replay(node: Node, java: str, tmp_path: Path) -> None:
     killed_on_the_way(state, java, words, lambda: messages(node, "again"))
     # then each message is there once more, and once
     assert content(node.nsqd, "again") == content(node.nsqd, "orders")
+
+
+@pytest.mark.parametrize(
+    ("number", "more", "code"),
+    [
+        pytest.param(signal.SIGINT, ["--once"], 130, id="before-it-was-done"),
+        pytest.param(signal.SIGTERM, ["--every=1s"], 0, id="where-it-was-to-go-on"),
+    ],
+)
+def test_a_signal_ends_a_job_behind_its_batch(
+    spark: SparkSession, node: Node, java: str, tmp_path: Path, number: signal.Signals, more: list[str], code: int
+) -> None:
+    # given a job that has done some of its batches
+    files, state = tmp_path / "files", tmp_path / "state"
+    words = ["archive", f"--nsqd={node.address}", "--topic=orders", f"--to={files}", "--max-offsets-per-trigger=1000"]
+    command = Command(state, java, *words, *more, "--json")
+    listed = files / "_spark_metadata"
+    command.wait_until(lambda: len(list(listed.glob("[0-9]*"))) > 1)
+    begun = len(list(listed.glob("[0-9]*")))
+    # when it is asked to end
+    command.process.send_signal(number)
+    ended = command.end()
+    # then it does, when the batch in hand is done
+    assert ended.returncode == code, ended.stderr
+    last = json.loads(ended.stdout.splitlines()[-1])
+    assert last["ended"]
+    assert 0 < last["rows"] <= spark.read.parquet(str(files)).count() < MESSAGES
+    (job,) = (state / "penstock" / "archive").iterdir()
+    assert len(list((job / "main" / "commits").glob("[0-9]*"))) >= begun

@@ -85,16 +85,29 @@ def jobs(table: type[T], arguments: argparse.Namespace) -> dict[str, tuple[T, Ma
     file = document(arguments.config)
     for_all = {key: value for key, value in file.items() if not isinstance(value, dict)}
     tables = {key: value for key, value in file.items() if isinstance(value, dict)}
-    known = {row.key for row in options_of(table)} | _OF_THE_RUN
     found: dict[str, tuple[T, Mapping[str, Any]]] = {}
     for name, own in tables.items() or {arguments.name or "": {}}.items():
         at = f"{arguments.config}: {name or 'top'}"
         merged = {**for_all, **own}
-        for key in merged:
-            if key not in known:
-                raise BadOption(f"{at}: {key} is unknown{did_you_mean(key, dict.fromkeys(known))}")
+        _known(table, merged, at, _OF_THE_RUN)
         found[name] = (options(table, arguments, merged, at), merged)
     return found
+
+
+def only(table: type[T], arguments: argparse.Namespace) -> T:
+    """The options of a command that is one job and goes through no run; a file may have them too."""
+    if not arguments.config:
+        return options(table, arguments)
+    given = document(arguments.config)
+    _known(table, given, arguments.config)
+    return options(table, arguments, given, arguments.config)
+
+
+def _known(table: type, given: Mapping[str, Any], at: str, more: frozenset[str] = frozenset()) -> None:
+    known = {row.key for row in options_of(table)} | more
+    for key in given:
+        if key not in known:
+            raise BadOption(f"{at}: {key} is unknown{did_you_mean(key, dict.fromkeys(known))}")
 
 
 def _of_flag(row: Option, texts: Any) -> Any:

@@ -97,17 +97,15 @@ def reach(options: Any) -> None:
     """Somebody answers there: else this is told now, and not when Spark has started."""
     from penstock.spark.http import Access, Connection
 
-    asked = [(url, "/nodes", "nsqlookupd") for url in options.lookupd] + [
-        (url, "/ping", "nsqd") for url in options.nsqd
-    ]
-    for url, route, daemon in asked:
+    asked = [(url, "/nodes", "nsqlookupd", "--lookupd", 4161) for url in options.lookupd]
+    asked += [(url, "/ping", "nsqd", "--nsqd", 4151) for url in options.nsqd]
+    for url, route, daemon, flag, port in asked:
         connection = Connection(url, Access.of(options, 5.0))
         try:
             if connection.ask("GET", route).status == 404:
                 raise NodeFailed(f"{url} is no {daemon}")
         except NodeFailed as error:
-            port = "4161" if daemon == "nsqlookupd" else "4151"
-            raise NodeFailed(f"{error}; --{daemon} wants the HTTP address of one, as 127.0.0.1:{port}") from None
+            raise NodeFailed(f"{error}; {flag} wants the HTTP address of one, as 127.0.0.1:{port}") from None
         finally:
             connection.close()
 

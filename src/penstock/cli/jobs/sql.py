@@ -31,12 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", metavar="PATH", help="a folder to write them to, instead of printing them; as parquet by default"
     )
+    parser.add_argument("--config", metavar="FILE", help="TOML: the options from --lookupd to --limit")
     args.add_session_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        options = args.options(Sql, arguments)
+        options = args.only(Sql, arguments)
         conf = args.settings(arguments.conf)
         if arguments.format == "parquet" and not arguments.to:
             raise BadOption("--format=parquet: it needs --to=FOLDER")

@@ -61,6 +61,20 @@ def test_a_file_holds_several_jobs_and_what_they_share(file: Path) -> None:
     assert orders.nsqd == rest.nsqd == ("http://a:1", "http://b:2")
 
 
+def test_a_query_takes_its_options_from_a_file_too(file: Path) -> None:
+    # given a file with where the nodes and an archive are
+    file.write_text('lookupd = "a:1"\narchive = ["kept=/data/orders", "more=/data/more"]\nlimit = 5\n')
+    # when a call names it, with a flag
+    options = args.only(Sql, parsed(Sql, f"--config={file}", "--limit=7"))
+    # then the flag counts more
+    assert (options.lookupd, options.limit) == (("http://a:1",), 7)
+    assert options.archive == (("kept", "/data/orders"), ("more", "/data/more"))
+    # and what is none is refused
+    file.write_text("[orders]\nlimit = 5\n")
+    with pytest.raises(BadOption, match="orders is unknown"):
+        args.only(Sql, parsed(Sql, f"--config={file}"))
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
