@@ -1,4 +1,4 @@
-"""The source on clusters of several processes: local-cluster, standalone, Spark Connect; over three nodes."""
+"""The source wherever Spark runs: local-cluster, standalone, Spark Connect, spark-submit; over three nodes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import pytest
 
 from tests.integration.daemon import Nsqd
 from tests.integration.http_client import Http
+from tests.spark import driver as program
 from tests.spark.test_kills import Driver
 
 if TYPE_CHECKING:
@@ -129,6 +130,14 @@ def test_a_standalone_cluster(spark: SparkSession, nodes: list[Nsqd], tmp_path: 
 def test_spark_connect(spark: SparkSession, nodes: list[Nsqd], tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="the packages of pyspark[connect] are not installed")
     with Driver(settings(nodes, tmp_path, remote="local[2]")) as driver:
+        driver.wait_until_started()
+        driver.finish()
+    check(spark, tmp_path)
+
+
+def test_spark_submit(spark: SparkSession, nodes: list[Nsqd], tmp_path: Path) -> None:
+    submit = [str(BIN / "spark-submit"), "--conf", "spark.driver.host=127.0.0.1", str(program.__file__)]
+    with Driver(settings(nodes, tmp_path, master="local[2]"), *submit) as driver:
         driver.wait_until_started()
         driver.finish()
     check(spark, tmp_path)
