@@ -57,7 +57,9 @@ class SourceOptions(ConnectionOptions):
         heading="How much at a time",
     )
     max_bytes_per_trigger: int = option(0, "bytes in a micro-batch, about; 0: no limit", kind=SIZE)
-    max_records_per_partition: int = option(250_000, "what one task reads at most", kind=WHOLE, least=1)
+    max_records_per_partition: int = option(
+        0, "what one task reads at most", kind=WHOLE, shown="an eighth of the batch; 250,000 to 1,000,000"
+    )
     min_partitions: int = option(1, "tasks of a batch at least, when it has as many messages", kind=WHOLE, least=1)
     fail_on_data_loss: bool = option(
         True,

@@ -9,7 +9,7 @@ the end's offsets:            with all of that written down
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock.spark.source import loss
 from penstock.spark.source.offsets import Offsets, Position
@@ -24,18 +24,24 @@ if TYPE_CHECKING:
     from penstock.spark.source.offsets import Place
 
 
+TASKS: Final = 8  # of a batch, unless they would be smaller or larger than this:
+FEW: Final = 250_000  # records; to start a task costs as much as some 45,000
+MANY: Final = 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one batch takes at most, and one partition of it. None is no limit."""
 
     records: int | None = None
     bytes: int | None = None
-    per_partition: int = 250_000
+    per_partition: int = 0  # 0: by how many there are
     partitions: int = 1  # at least, where there are as many messages
 
     def split(self, total: int) -> int:
         """Records of a partition, for a batch of so many."""
-        return max(1, min(self.per_partition, total // self.partitions))
+        usual = max(FEW, min(MANY, total // TASKS))
+        return max(1, min(self.per_partition or usual, total // self.partitions))
 
 
 class Plan(NamedTuple):

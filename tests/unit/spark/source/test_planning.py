@@ -106,6 +106,11 @@ def test_a_message_that_is_larger_than_the_limit_is_read_alone() -> None:
         (Limits(per_partition=100, partitions=50), 1000, 20),
         (Limits(per_partition=100, partitions=5000), 1000, 1),
         (Limits(per_partition=100), 0, 1),
+        (Limits(), 200_000, 200_000),
+        (Limits(), 1_000_000, 250_000),
+        (Limits(), 4_000_000, 500_000),
+        (Limits(), 50_000_000, 1_000_000),
+        (Limits(partitions=64), 4_000_000, 62_500),
     ],
 )
 def test_how_large_partitions_are(limits: Limits, total: int, expected: int) -> None:
