@@ -182,6 +182,23 @@ def test_a_function_of_the_user_makes_rows_of_rows(
     assert sorted(row.user for row in spark.read.parquet(str(tmp_path / "o")).collect()) == ["u0", "u2"]
 
 
+def test_a_query_sees_an_archive_of_json_lines_and_says_what_is_none(
+    spark: SparkSession, node: Node, tmp_path: Path
+) -> None:
+    # given an archive of lines, and a folder of something else
+    node.publish("lines", *map(order, range(3)))
+    done(spark, archive, asked(Archive, node, topic=("lines",), to=str(tmp_path / "f"), format="json"), tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("neither\n")
+    # when they are asked
+    kept, other = (Sql(archive=(("kept", str(tmp_path / name)),)) for name in ("f", "other"))
+    rows = rows_of(spark, kept, "SELECT topic, body FROM kept ORDER BY offset").collect()
+    # then the lines are rows, and the others are refused
+    assert [(row.topic, json.loads(row.body)["amount"]) for row in rows] == [("lines", 0), ("lines", 1), ("lines", 2)]
+    with pytest.raises(BadOption, match=r"--archive: .*other: "):
+        rows_of(spark, other, "SELECT 1")
+
+
 def test_a_query_sees_topics_and_archives_as_tables(spark: SparkSession, node: Node, tmp_path: Path) -> None:
     # given a topic whose bodies are JSON, one of plain text, and an archive
     node.publish("json-ones", *map(order, range(5)))

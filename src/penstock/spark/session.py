@@ -158,15 +158,3 @@ def failures() -> tuple[type[Exception], ...]:
     except ImportError:
         return (SparkError,)
     return (PySparkException, Py4JError, SparkError)
-
-
-def complaint(error: Exception) -> str:
-    """What went wrong, in a sentence: ours where it is ours, else the first line of Spark's."""
-    if isinstance(error, SparkError):
-        return str(error)
-    text = str(error)
-    ours = [line for line in text.splitlines() if "penstock.errors." in line]
-    if ours:
-        return ours[-1].rpartition("penstock.errors.")[2].partition(": ")[2].strip() or ours[-1].strip()
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__

@@ -56,6 +56,8 @@ def run_jobs(
                 reach(job.options)
             show = show_for(as_json=arguments.json)
             for job in jobs:
+                for topic in absent(job.options):
+                    show.note(f"{job.name}: no node has the topic {topic} yet")
                 if _began(job):
                     show.note(f"{job.name}: goes on where it was, by {job.checkpoint}")
                 holding.enter_context(held(job.name, job.checkpoint))
@@ -73,6 +75,7 @@ def refused(name: str, error: BadOption | SparkError) -> int:
 def with_spark(name: str, master: str, conf: dict[str, str], work: Callable[[SparkSession], int]) -> int:
     """What `work` answers; a failure is a sentence, and the place of Spark's own words."""
     from penstock.spark import session
+    from penstock.spark.saying import sentence
 
     folder = state_folder(SPARK)
     spark = None
@@ -85,7 +88,7 @@ def with_spark(name: str, master: str, conf: dict[str, str], work: Callable[[Spa
         return refused(name, error)
     except session.failures() as error:
         passing("")
-        print(f"{name}: {session.complaint(error)}\nSpark's own words: {folder / 'spark.log'}", file=sys.stderr)
+        print(f"{name}: {sentence(error)}\nSpark's own words: {folder / 'spark.log'}", file=sys.stderr)
         return FAILED
     finally:
         passing("")
@@ -108,6 +111,14 @@ def reach(options: Any) -> None:
             raise NodeFailed(f"{error}; {flag} wants the HTTP address of one, as 127.0.0.1:{port}") from None
         finally:
             connection.close()
+
+
+def absent(options: Any) -> list[str]:
+    """Topics that it names and nobody has: most often they are written otherwise."""
+    from penstock.spark.jobs.topics import topics_of
+
+    there = topics_of(options) if options.reads else ()
+    return [topic for topic in options.reads if topic not in there]
 
 
 def _jobs(command: str, table: type[Any], arguments: argparse.Namespace) -> list[Job[Any]]:

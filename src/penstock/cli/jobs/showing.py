@@ -8,6 +8,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
+from penstock.cli.log.showing import counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -44,11 +46,11 @@ def passing(text: str, stream: TextIO | None = None) -> None:
 
 
 def line(standing: Standing, width: int = 0) -> str:
-    parts = [f"{standing.rows:,} rows", f"{standing.rate:,.0f} rows/s"]
+    parts = [counted(standing.rows, "row"), f"{standing.rate:,.0f} rows/s"]
     if standing.lag is not None:
         parts.append(f"lag {standing.lag:,}")
     if standing.files is not None:
-        parts.append(f"{standing.files:,} {'file' if standing.files == 1 else 'files'}")
+        parts.append(counted(standing.files, "file"))
     return f"{standing.name + ':':{width}} {', '.join(parts)}"
 
 

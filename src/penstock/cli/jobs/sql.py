@@ -60,7 +60,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(rows: DataFrame, path: str, form: str) -> None:
-    rows.write.mode("errorifexists").option("header", "true").format(form).save(path)
+    from pyspark.errors import AnalysisException
+
+    try:
+        rows.write.mode("errorifexists").option("header", "true").format(form).save(path)
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_ALREADY_EXISTS":
+            raise
+        raise BadOption(f"--to: {path} is there already") from None
     passing("")
     print(f"written to {path} as {form}")
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
 from penstock.errors import BadOption
+from penstock.spark.saying import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +29,7 @@ def struct(text: str) -> StructType:
         found = StructType.fromDDL(text)
     except PySparkException as error:
         example = "`user STRING, amount DOUBLE`"
-        raise BadOption(f"--schema: {text!r} is no schema such as {example}: {first_line(error)}") from None
+        raise BadOption(f"--schema: {text!r} is no schema such as {example}: {sentence(error)}") from None
     if not isinstance(found, StructType):
         raise BadOption(f"--schema: {text!r} is no list of columns")
     return found
@@ -54,7 +55,3 @@ def _with_parsed(messages: DataFrame, schema: StructType) -> DataFrame:
     wanted = StructType([*schema.fields]).add(_CORRUPT, StringType())
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     return messages.withColumn(_PARSED, F.from_json(F.col("body").cast("string"), wanted, options))
-
-
-def first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]

@@ -15,7 +15,6 @@ from penstock.spark.source.bounds import moment_of
 
 PARQUET, JSON_LINES = "parquet", "json"
 FORMAT: Final = Words({PARQUET: PARQUET, JSON_LINES: JSON_LINES})
-PATTERN: Final = ".*"  # all topics
 EVERYWHERE: Final = ""  # the name that stands for all that are not named
 
 Named = tuple[tuple[str, str], ...]
@@ -76,6 +75,11 @@ class Nodes(ConnectionOptions):
         return ""
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """The topics that it names."""
+        return ()
+
+    @property
     def files(self) -> str:
         """The folder that it writes, where it writes files."""
         return ""
@@ -119,6 +123,10 @@ class Topics(Nodes):
     @property
     def about(self) -> str:
         return "-".join(self.topic) or self.topic_pattern
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.topic
 
     def source(self, topic: str = "") -> dict[str, str]:
         """Options of the source, for all topics or for one of them."""

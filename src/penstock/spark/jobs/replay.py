@@ -23,9 +23,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StructType
 
 from penstock.errors import BadOption
-from penstock.spark.jobs.bodies import first_line
 from penstock.spark.jobs.job import Job
 from penstock.spark.jobs.watching import Watch
+from penstock.spark.saying import sentence
 from penstock.spark.source.bounds import moment_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _archive(spark: SparkSession, options: Replay) -> DataFrame:
     try:
         return spark.read.format(options.format).load(options.source)
     except AnalysisException as error:
-        raise BadOption(f"--from: {options.source}: {first_line(error)}") from None
+        raise BadOption(f"--from: {options.source}: {sentence(error)}") from None
 
 
 def _chosen(rows: DataFrame, options: Replay) -> DataFrame:
@@ -68,7 +68,7 @@ def _chosen(rows: DataFrame, options: Replay) -> DataFrame:
     try:
         return rows.where(options.where_sql) if options.where_sql else rows
     except AnalysisException as error:
-        raise BadOption(f"--where: {first_line(error)}") from None
+        raise BadOption(f"--where: {sentence(error)}") from None
 
 
 def _body(rows: DataFrame) -> Column:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import AnalysisException, PySparkException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 
 from penstock.errors import BadOption
 from penstock.spark.jobs import bodies, views
-from penstock.spark.jobs.options import PATTERN
+from penstock.spark.jobs.topics import topics_of
+from penstock.spark.saying import sentence
 from penstock.spark.source import inference
-from penstock.spark.source.cluster import Cluster
 from penstock.spark.source.options import source_options
+
+_CORRUPT: Final = "_corrupt_record"  # what Spark makes of lines that are no JSON
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,26 +24,14 @@ if TYPE_CHECKING:
 
 def rows_of(spark: SparkSession, options: Sql, query: str) -> DataFrame:
     """What the query says; BadOption where it is none."""
-    for topic in options.topic or _topics(options):
+    for topic in options.topic or topics_of(options):
         views.name_it(_table(spark, options, topic), topic)
     for name, path in options.archive:
         views.name_it(_archive(spark, path), name)
     try:
         return spark.sql(query)
     except PySparkException as error:
-        raise BadOption(bodies.first_line(error)) from None
-
-
-def _topics(options: Sql) -> list[str]:
-    """All that there are."""
-    where = options.where()
-    if not where:
-        return []
-    cluster = Cluster(source_options({**where, "topicPattern": PATTERN}))
-    try:
-        return sorted({place.topic for place in cluster.look(needed=True).logs})
-    finally:
-        cluster.close()
+        raise BadOption(sentence(error)) from None
 
 
 def _table(spark: SparkSession, options: Sql, topic: str) -> DataFrame:
@@ -60,12 +51,21 @@ def _archive(spark: SparkSession, path: str) -> DataFrame:
     """Parquet, or JSON lines where there is none; bodies as they show themselves best."""
     try:
         rows = spark.read.parquet(path)
-    except AnalysisException:
-        try:
-            rows = spark.read.json(path)
-        except AnalysisException as error:
-            raise BadOption(f"--archive: {path}: {bodies.first_line(error)}") from None
+    except (PySparkException, Py4JError) as error:
+        lines = _lines(spark, path)
+        if lines is None:
+            raise BadOption(f"--archive: {path}: {sentence(error)}") from None
+        rows = lines
     kind = dict(rows.dtypes).get("body", "")
     if kind.startswith("struct"):
         return views.flat(rows)
     return views.as_text(rows) if kind == "binary" else rows
+
+
+def _lines(spark: SparkSession, path: str) -> DataFrame | None:
+    """JSON lines; None where there are none."""
+    try:
+        rows = spark.read.json(path)
+    except (PySparkException, Py4JError):
+        return None
+    return None if _CORRUPT in rows.columns else rows

@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from penstock.errors import BadOption
-from penstock.spark.jobs import bodies, views
+from penstock.spark.jobs import views
 from penstock.spark.jobs.job import Job, read
 from penstock.spark.jobs.watching import Watch
+from penstock.spark.saying import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +44,7 @@ def _by_sql(spark: SparkSession, tables: dict[str, DataFrame], sql: str) -> Data
     try:
         return spark.sql(sql)
     except PySparkException as error:
-        raise BadOption(f"--sql: {bodies.first_line(error)}") from None
+        raise BadOption(f"--sql: {sentence(error)}") from None
 
 
 def _by_function(tables: dict[str, DataFrame], named: str) -> DataFrame:

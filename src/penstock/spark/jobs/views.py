@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from penstock.errors import BadOption
 from penstock.spark.jobs import bodies
 from penstock.spark.jobs.options import EVERYWHERE
+from penstock.spark.saying import sentence
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,4 +50,4 @@ def name_it(rows: DataFrame, name: str) -> None:
     try:
         rows.createOrReplaceTempView(f"`{name}`")
     except Exception as error:
-        raise BadOption(f"--topic: {name!r} cannot be the name of a view: {bodies.first_line(error)}") from error
+        raise BadOption(f"--topic: {name!r} cannot be the name of a view: {sentence(error)}") from error

@@ -1,0 +1,42 @@
+"""What went wrong, in a sentence: out of the pages that Spark, Java and Python's workers say. Knows no command."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from penstock.errors import PenstockError
+
+_OURS: Final = "penstock.errors."
+_CALLING: Final = "An error occurred while calling "  # py4j's first line; the second has what it was
+_JAVA: Final = re.compile(r"^(: )?([a-z]+\.)+[A-Z]\w*(Exception|Error): ")
+_TRACEBACK: Final = "Traceback (most recent call last):\n"
+_CAUSE: Final = "Caused by: "
+_CLASS: Final = re.compile(r"^\[[A-Z0-9_.]+\] ")
+_STATE: Final = re.compile(r" SQLSTATE: \w+;?")
+
+
+def sentence(error: Exception) -> str:
+    """Ours where it is ours; else the deepest cause that is told of, else the first line."""
+    if isinstance(error, PenstockError):
+        return str(error)
+    text = str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if ours := [line for line in lines if _OURS in line]:
+        return ours[-1].rpartition(_OURS)[2].partition(": ")[2].strip() or ours[-1]
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    if lines and lines[0].startswith(_CALLING):
+        del lines[0]
+    told = [*causes[-1:], *_raised(text), *lines]
+    return _plain(told[0]) if told else type(error).__name__
+
+
+def _raised(text: str) -> list[str]:
+    """What Python says below the calls that led to it: the first line that is not set in."""
+    _, begins, calls = text.rpartition(_TRACEBACK)
+    return [line for line in calls.splitlines() if line and not line[0].isspace()][:1] if begins else []
+
+
+def _plain(line: str) -> str:
+    """Without names of classes and states, which nobody can do anything with."""
+    return _STATE.sub("", _CLASS.sub("", _JAVA.sub("", line))).strip(" ;")
