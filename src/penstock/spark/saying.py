@@ -9,6 +9,7 @@ from penstock.errors import PenstockError
 
 _OURS: Final = "penstock.errors."
 _CALLING: Final = "An error occurred while calling "  # py4j's first line; the second has what it was
+_HOLLOW: Final = ("STREAM_FAILED", "TASK_WRITE_FAILED", "Job aborted", "An exception was thrown from the Python worker")
 _JAVA: Final = re.compile(r"^(: )?([a-z]+\.)+[A-Z]\w*(Exception|Error): ")
 _TRACEBACK: Final = "Traceback (most recent call last):\n"
 _CAUSE: Final = "Caused by: "
@@ -17,18 +18,19 @@ _STATE: Final = re.compile(r" SQLSTATE: \w+;?")
 
 
 def sentence(error: Exception) -> str:
-    """Ours where it is ours; else the deepest cause that is told of, else the first line."""
+    """Ours where it is ours; else the first line, or what is behind one that says only that something failed."""
     if isinstance(error, PenstockError):
         return str(error)
     text = str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if ours := [line for line in lines if _OURS in line]:
         return ours[-1].rpartition(_OURS)[2].partition(": ")[2].strip() or ours[-1]
-    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
     if lines and lines[0].startswith(_CALLING):
         del lines[0]
-    told = [*causes[-1:], *_raised(text), *lines]
-    return _plain(told[0]) if told else type(error).__name__
+    if lines and any(words in lines[0] for words in _HOLLOW):
+        causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+        lines = [*_raised(text), *causes[-1:], *lines]
+    return _plain(lines[0]) if lines else type(error).__name__
 
 
 def _raised(text: str) -> list[str]:

@@ -40,6 +40,7 @@ SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",  # dates and hours of archives are UTC's
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    "spark.sql.pyspark.jvmStacktrace.enabled": "true",  # the cause of a failure stands nowhere else
 }
 LATE_C2: Final = (  # ten times what is usual; loops within a method become fast as ever
     "-XX:Tier4InvocationThreshold=50000",

@@ -15,10 +15,16 @@ CALLING = (
     "SQLSTATE: KD001\n\tat org.apache.spark.errors.X(X.scala:1)\n"
 )
 CAUSED = (
-    "[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted due to stage failure. SQLSTATE: XXKST\n"
+    "[TASK_WRITE_FAILED] Task failed while writing rows to file:/disk/files. SQLSTATE: 58030\n\nJVM stacktrace:\n"
+    "org.apache.spark.sql.streaming.StreamingQueryException: [TASK_WRITE_FAILED] Task failed while writing rows.\n"
     "\tat org.apache.spark.X(X.scala:1)\n"
     "Caused by: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows.\n"
     "Caused by: java.io.IOException: No space left on device\n\tat java.base/java.io.X(X.java:1)\n"
+)
+ASIDE = (
+    "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: nsk. SQLSTATE: 42K02\n\nJVM stacktrace:\n"
+    "org.apache.spark.SparkClassNotFoundException: [DATA_SOURCE_NOT_FOUND] Failed to find the data source: nsk.\n"
+    "Caused by: java.lang.ClassNotFoundException: nsk.DefaultSource\n"
 )
 RAISED = (
     "[STREAM_FAILED] Query [id = 1] terminated with exception: [UDF] An exception was thrown from the Python worker: "
@@ -43,6 +49,7 @@ OURS = (
             id="sql",
         ),
         pytest.param(Exception(CALLING), "Could not read footer for file: /a.json.", id="java"),
+        pytest.param(Exception(ASIDE), "Failed to find the data source: nsk.", id="a-cause-that-says-less"),
         pytest.param(Exception(CAUSED), "No space left on device", id="cause"),
         pytest.param(
             Exception(OURS), "topic t on http://a:4151: offsets 5 to 9 are gone (failOnDataLoss)", id="ours-in-a-worker"

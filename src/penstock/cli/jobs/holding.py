@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from contextlib import contextmanager
@@ -31,4 +32,6 @@ def held(name: str, checkpoint: str) -> Iterator[None]:
             raise BadOption(f"{name} runs already, by {checkpoint}") from None
         yield
     finally:
+        with contextlib.suppress(OSError):  # something was noted down there: it is needed
+            os.rmdir(checkpoint)
         os.close(folder)

@@ -77,12 +77,22 @@ def test_somebody_has_to_answer_at_each_address(daemon: str, status: int, senten
             running.reach(options)
 
 
+def test_the_port_of_nsqs_own_protocol_is_told_from_that_of_http() -> None:
+    with (
+        Scripted([b"\0\0\0\x12\0\0\0\1E_BAD_PROTOCOL"]) as nsqd,
+        pytest.raises(NodeFailed, match=r"cannot be reached: .*; --nsqd wants the HTTP address"),
+    ):
+        running.reach(Sql(nsqd=(nsqd.url,)))
+
+
 def test_a_checkpoint_is_held_by_one_call_at_a_time(tmp_path: Path) -> None:
     place = str(tmp_path / "checkpoint")
     with held("orders", place), pytest.raises(BadOption, match="orders runs already"), held("orders", place):
         pass
+    assert not (tmp_path / "checkpoint").exists()  # nothing was noted down there
     with held("orders", place):  # it is free again
-        pass
+        (tmp_path / "checkpoint" / "offsets").write_text("5")
+    assert (tmp_path / "checkpoint" / "offsets").read_text() == "5"
 
 
 def test_a_checkpoint_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
