@@ -164,6 +164,34 @@ def test_sql_makes_a_topic_of_topics_and_what_it_cannot_read_goes_to_another(
     assert [json.loads(body)["body"] for body in bodies(spark, node, "dead")] == ["garbage"]
 
 
+def test_a_window_is_published_when_nothing_more_can_come_for_it(
+    spark: SparkSession, node: Node, tmp_path: Path
+) -> None:
+    # given visits at times of their own, the last two hours behind the first
+    times = ("10:05", "10:40", "10:59", "11:20", "12:30")
+    node.publish("visits", *(json.dumps({"at": f"2026-01-31T{time}:00Z"}).encode() for time in times))
+    asking = {
+        "topic": ("visits",), "schema": (("", "at TIMESTAMP"),), "watermark": "30 minutes", "to_topic": "hours",
+        "sql": "SELECT hour(window.start) AS hour, count(*) AS visits FROM visits GROUP BY window(at, '1 hour')",
+    }  # fmt: skip
+    # when they are counted by the hour
+    done(spark, transform, asked(Transform, node, event_time="at", **asking), tmp_path)
+    # then the hours are there that ended half an hour before the last visit
+    assert [json.loads(body) for body in bodies(spark, node, "hours")] == [
+        {"hour": 10, "visits": 3},
+        {"hour": 11, "visits": 1},
+    ]
+    # and what is no time is refused
+    for wrong, sentence in (
+        ({"event_time": "nothing"}, "--event-time: nothing is no column of visits"),
+        ({"event_time": "body"}, "--event-time: body is no column of visits"),
+        ({"watermark": "soon"}, "--watermark: "),
+    ):
+        job = Job("other", asked(Transform, node, **{**asking, **wrong}), str(tmp_path / "other"))
+        with pytest.raises(BadOption, match=sentence):
+            transform.start(spark, job)
+
+
 def test_a_function_of_the_user_makes_rows_of_rows(
     spark: SparkSession, node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -212,6 +212,7 @@ class Transform(Topics):
         kind=NAMED, shown="bodies are text",
     )  # fmt: skip
     watermark: str = option("", "how late messages may come, as `10 minutes`, for windows and joins")
+    event_time: str = option("timestamp", "the column that this is by: when it was published, or a time in the bodies")
     sql: str = option("", "a SELECT over the topics, each a view of its name", heading="How")
     function: str = option("", "instead, `module:name`: it takes a DataFrame for each topic by name, and returns one")
     mode: str = option(

@@ -29,13 +29,23 @@ def start(spark: SparkSession, job: Job[Transform]) -> list[Watch]:
     unparsable: list[DataFrame] = []
     for topic in options.topic:
         rows, bad = views.table(read(spark, options.source(topic)), views.schema_of(topic, options.schema))
-        tables[topic] = rows.withWatermark("timestamp", options.watermark) if options.watermark else rows
+        tables[topic] = _marked(rows, topic, options) if options.watermark else rows
         unparsable += [bad] if bad is not None else []
     result = _by_sql(spark, tables, options.sql) if options.sql else _by_function(tables, options.function)
     queries = [_write(job, result)]
     if unparsable:
         queries.append(_write_unparsable(job, unparsable))
     return queries
+
+
+def _marked(rows: DataFrame, topic: str, options: Transform) -> DataFrame:
+    """So that windows and joins know when nothing more comes for them."""
+    if dict(rows.dtypes).get(options.event_time) != "timestamp":
+        raise BadOption(f"--event-time: {options.event_time} is no column of {topic} that holds a TIMESTAMP")
+    try:
+        return rows.withWatermark(options.event_time, options.watermark)
+    except PySparkException as error:
+        raise BadOption(f"--watermark: {sentence(error)}") from None
 
 
 def _by_sql(spark: SparkSession, tables: dict[str, DataFrame], sql: str) -> DataFrame:
