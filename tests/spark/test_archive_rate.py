@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from penstock.spark import session
 from penstock.spark.jobs import archive
 from penstock.spark.jobs.job import Job
 from penstock.spark.jobs.options import Archive
@@ -42,12 +43,14 @@ def test_an_archive_keeps_up_with_parquet_to_parquet(spark: SparkSession, tmp_pa
     (tmp_path / "data").mkdir()
     node = Node(tmp_path / "data")
     publish(node)
-    # when it is archived
+    # when it is archived, in a session as the command's
+    spark.conf.set(session.WRITERS, session.SETTINGS[session.WRITERS])
     options = Archive(nsqd=(f"http://{node.address}",), topic=("many",), to=str(tmp_path / "archive"))
     began = time.monotonic()
     (watch,) = archive.start(spark, Job("many", options, str(tmp_path / "checkpoint")))
     watch.query.awaitTermination()
     ours = time.monotonic() - began
+    spark.conf.unset(session.WRITERS)
     assert watch.look().rows == MESSAGES
     # and when Spark writes the rows of that archive once more
     began = time.monotonic()

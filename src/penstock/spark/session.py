@@ -34,12 +34,14 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
+WRITERS: Final = "spark.sql.maxConcurrentOutputFileWriters"
 SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",  # dates and hours of archives are UTC's
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    WRITERS: "8",  # a task that writes to no more hours at once does not sort its rows by them first
     "spark.sql.pyspark.jvmStacktrace.enabled": "true",  # the cause of a failure stands nowhere else
 }
 LATE_C2: Final = (  # ten times what is usual; loops within a method become fast as ever
