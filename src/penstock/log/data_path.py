@@ -68,6 +68,7 @@ class DataPath:
             before = self._read_node()
             self.identity: str = before["identity"]
             self.clean: bool = before["clean"]
+            self.disk.clean = self.clean
             self.after_power_cut = not self.clean and (not self.boot or before["boot"] != self.boot)
             self.logs = self._open_logs() if self.disk.files.exists(f"{path}/{TOPICS}") else self._make()
             self._write_node(clean=False)

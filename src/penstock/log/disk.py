@@ -56,6 +56,7 @@ class Disk:
         self.files = files or Files()
         self.limit = limit
         self.damages: list[Damage] = []
+        self.clean = False  # the last process closed all files in order: no write was cut short
         self._on_damage = on_damage
         self._open: OrderedDict[str, OpenFile] = OrderedDict()
         self._leaving: list[OpenFile] = []  # closed while a thread used them

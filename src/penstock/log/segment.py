@@ -463,10 +463,11 @@ class Segment:
         self.doubtful = bool(reader.unreadable)
         for gap in index.gaps[known:]:
             report(self.disk, self.path, reader, gap)
-        if index.reach > self.end or not tail.torn or (self.doubtful and size > self.position):
+        left = size > self.position
+        if index.reach > self.end or not tail.torn or (left and (self.doubtful or self.disk.clean)):
             report(self.disk, self.path, reader, Gap(self.end, max(self.end, index.reach), self.position, size))
             self.tail_bad = self.closed = True
-        elif size > self.position:
+        elif left:
             self._cut(file)
         return tail
 

@@ -66,8 +66,8 @@ class TopicLog:
 
     __slots__ = (
         "_apart", "_birth_dirty", "_birth_unsure", "_deferred", "_delete_first", "_delete_to", "_doomed", "_flushed",
-        "_holes", "_work", "birth", "chain", "directory", "disk", "end", "held", "keyed", "last_time", "options",
-        "refused", "tail", "timetable",
+        "_holes", "_moving", "_work", "birth", "chain", "directory", "disk", "end", "held", "keyed", "last_time",
+        "options", "refused", "tail", "timetable",
     )  # fmt: skip
 
     def __init__(self, disk: Disk, directory: str, birth: Birth, options: LogOptions | None = None) -> None:
@@ -86,6 +86,7 @@ class TopicLog:
         self._flushed = self.end
         self._apart: Work | None = None  # the batch that a thread writes
         self._deferred = 0  # messages, since the last flush began
+        self._moving: deque[tuple[int, int]] = deque()  # where what was due ends in the log, and how much it is
         self._birth_dirty = False  # topic.json is to be flushed soon
         self._birth_unsure = False  # or with the next flush: the last process may not have come to that
         self._delete_to = 0  # what lies wholly below may go
@@ -349,7 +350,10 @@ class TopicLog:
 
     @property
     def deferred_count(self) -> int:
-        return self.timetable.count
+        """What waits in the timetable, and what left it and is not committed: nobody else counts that."""
+        while self._moving and self._moving[0][0] <= self.committed:
+            self._moving.popleft()
+        return self.timetable.count + sum(count for _, count in self._moving)
 
     def deferred(self, limit: int) -> list[Entry]:
         """Some that wait, about in order of due time."""
@@ -373,6 +377,8 @@ class TopicLog:
             self.timetable.give_back(found)
             raise
         self.timetable.moved(found, offset)
+        if self.committed < self.end:
+            self._moving.append((self.end, len(found)))
         return len(found)
 
     def relax(self) -> None:

@@ -7,6 +7,7 @@ import errno
 import pytest
 
 from penstock.errors import DiskFull, Refused
+from penstock.log.disk import Disk
 from penstock.log.timetable import timetable
 from penstock.log.timetable.bucket import Limits
 from penstock.log.topic_log import TopicLog
@@ -56,6 +57,19 @@ def test_what_is_due_becomes_a_batch_of_the_log_with_the_time_of_its_publish() -
     block = log.read(1)
     assert block is not None
     assert header(block.data).flags == KEYED | MOVED
+
+
+def test_what_is_moved_and_waits_for_its_flush_is_still_counted() -> None:
+    # given a log whose end is answered, and counted as a topic's depth, when it is flushed
+    log = new_log(sync_every=1)
+    log.defer([b"soon", b"too"], START, START)
+    flush_log(log)
+    # when they are due
+    assert log.move_due(START) == 2
+    # then they are among the deferred ones until they are among the others
+    assert (log.deferred_count, log.committed) == (2, 0)
+    flush_log(log)
+    assert (log.deferred_count, log.committed) == (0, 2)
 
 
 def test_what_has_no_room_in_the_log_waits_on() -> None:
@@ -121,3 +135,24 @@ def test_a_topic_that_is_deleted_amid_a_split_leaves_no_file_open() -> None:
     log.close_files()
     work.finish()
     assert files.opened() == []
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_what_does_not_check_at_the_end_was_cut_short_by_a_kill_and_is_damage_behind_a_clean_stop(clean: bool) -> None:
+    # given a deferred message whose bytes went bad at the very end of their file
+    files = MemoryFiles()
+    log = new_log(files)
+    log.defer([b"first"], START + HOUR, START)
+    log.defer([b"second"], START + HOUR, START)
+    flush_log(log)
+    log.disk.close_all()
+    (path,) = [path for path in files.tree() if "/timetable/" in path]
+    fd = files.open(path)
+    files.truncate(fd, files.size(fd) - 1)
+    # when it is opened again, by who knows how the process before ended
+    disk = Disk(files)
+    disk.clean = clean
+    again = TopicLog.open(disk, log.directory, log.options, clean=clean)
+    # then the other one is there, and the lost one is told of where no write can have been under way
+    assert again.deferred_count == 1
+    assert len(disk.damages) == clean
