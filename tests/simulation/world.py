@@ -116,6 +116,9 @@ class World:
     def beats(self, session: Session) -> None:
         """Nobody's heart beats here."""
 
+    def read_clock(self) -> None:
+        """Time stands still in a turn here."""
+
     def outgoing(self, wire: Wire) -> None:
         """At the end of the turn every wire is looked at."""
 

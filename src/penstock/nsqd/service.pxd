@@ -7,6 +7,7 @@ cdef class Service:
     cdef public Node node
     cdef public Clock clock
     cdef public bint _ending
+    cdef public long long _begun
     cdef public dict _outgoing, _pumping, _beats
     cdef public object _timer, _timer_at
 

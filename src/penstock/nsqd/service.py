@@ -98,10 +98,12 @@ class Service:
         self.started = time.time_ns()
         self._skew = time.time_ns() - time.monotonic_ns()
         self.read_clock()
+        self._begun = self.clock.now  # when this turn did
 
     # --- turns
 
     def read_clock(self) -> None:
+        """Once in a turn, and where a delay begins: it counts from when it was asked for, however long the turn is."""
         self.clock.now = now = time.monotonic_ns()
         self.clock.wall = now + self._skew
 
@@ -110,6 +112,7 @@ class Service:
         if not self._ending:
             self._ending = True
             self.read_clock()
+            self._begun = self.clock.now
             self._loop.call_soon(self._end_turn)
 
     def _end_turn(self) -> None:
@@ -122,7 +125,7 @@ class Service:
             connection, _ = self._outgoing.popitem()
             connection.flush()
         self._set_timer()
-        self.node.meters.turn_over(time.monotonic_ns() - self.clock.now)
+        self.node.meters.turn_over(time.monotonic_ns() - self._begun)
 
     def pump(self, channel: Channel) -> None:
         """It may have something to give at the end of the turn."""

@@ -309,6 +309,7 @@ class Session:
         try:
             home = self.node.topic(command.topic)
             if command.delay:
+                self.service.read_clock()
                 self.node.defer(home, [command.body], command.delay, owed)
             else:
                 home.put([command.body], owed)
@@ -336,6 +337,8 @@ class Session:
 
     def req(self, command: Req) -> None:
         channel, consumer = self._subscription()
+        if command.delay:
+            self.service.read_clock()
         offset = self._offset(command.id)
         if offset < 0 or not channel.requeue(consumer, offset, self.service.clock.now, command.delay):
             raise_ = ReqFailed(f"REQ {command.text} failed {channel.why_not(offset)}")

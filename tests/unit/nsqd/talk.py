@@ -39,6 +39,11 @@ class Desk:
         self.defaults = Agreement(heartbeat_interval=30 * S, msg_timeout=asked.msg_timeout, output_buffer_timeout=0)
         self.of_session: dict[Session, Talk] = {}
         self._pumping: dict[Channel, None] = {}
+        self.late = 0  # ns that this turn has lasted when the clock is read in it
+
+    def read_clock(self) -> None:
+        self.world.pass_unseen(self.late)
+        self.late = 0
 
     def pump(self, channel: Channel) -> None:
         self._pumping[channel] = None

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.unit.nsqd.talk import Desk, Talk, pub, sized
+from tests.unit.nsqd.world import S
 
 NOT_IN_FLIGHT = b"failed ID not in flight"
 NOT_OWNED = b"failed client does not own message"
@@ -106,3 +107,27 @@ def test_a_client_is_called_by_its_host_until_it_says_more(name: str, host: str)
     client.say(b"IDENTIFY\n" + sized(json.dumps({"hostname": "h"}).encode()))
     agreement = client.session.agreement
     assert (agreement.client_id, agreement.hostname) == ("", "h")
+
+
+@pytest.mark.parametrize("asked", [b"DPUB t 1000\n" + sized(b"m"), b"REQ {0} 1000\n"], ids=["DPUB", "REQ"])
+def test_a_delay_counts_from_when_it_was_asked_for_however_long_the_turn_is(asked: bytes) -> None:
+    # given a consumer, and a turn that has lasted 3 s when it comes to what somebody has just said
+    desk = Desk()
+    client = Talk(desk)
+    client.say(b"SUB t c\nRDY 1\n")
+    if asked.startswith(b"REQ"):
+        client.say(pub("t", b"m"))
+    desk.late = 3 * S
+    client.say(asked)
+    desk.read_clock()  # by the next turn
+    # when it is nearly over, then nothing comes; when it is, the message does
+    assert later(desk, client, 0.999) == []
+    assert later(desk, client, 0.02) == [b"m"]
+
+
+def later(desk: Desk, client: Talk, seconds: float) -> list[bytes]:
+    """The bodies that came when so much time has passed; what is due may have to be prepared by a thread first."""
+    for passed in (seconds, 0, 0):
+        desk.world.tick(passed)
+        desk.turn()
+    return [heard.partition(b" ")[2] for heard in client.heard() if heard != b"OK"]

@@ -84,6 +84,11 @@ class World:
         self.node = Node(self.options, data_path, journal, self.clock, self._run, random.Random(1), logger)
         self.node.restore()
 
+    def pass_unseen(self, ns: int) -> None:
+        """Time goes by in a turn: nothing rings."""
+        self.clock.now += ns
+        self.clock.wall += ns
+
     def _log(self, line: bytes) -> bool:
         self.lines.append(line.decode())
         return True

@@ -58,6 +58,7 @@ class Publishing:
         delay = int(text) * _MS if _INTEGER.fullmatch(text) else -1
         if not 0 <= delay <= self._service.options.max_req_timeout:
             raise HttpError(400, "INVALID_DEFER")
+        self._service.read_clock()
         return delay
 
     def mpub(self, request: Request) -> Response | Later:
@@ -107,6 +108,7 @@ class Publishing:
         wanted = request.arg("defer")
         if request.arg("due") is None:
             return self._delay(wanted) if wanted else 0
+        self._service.read_clock()
         delay = max(0, number(request, "due") - self._service.clock.wall)
         if wanted is not None or delay > self._service.options.max_req_timeout:
             raise HttpError(400, "INVALID_DEFER")
