@@ -75,6 +75,7 @@ class Journal:
         self.failed: FlushFailed | None = None  # why nothing counts as flushed until a compaction is through
         self._seed = seed
         self._floor = floor
+        self.damaged = False  # entries that counted are gone
         self._whole = True  # what is in the files counts as soon as it is flushed
         self._kept = 0  # bytes of the last file when it was complete
         self._compaction: _Compaction | None = None
@@ -105,6 +106,7 @@ class Journal:
         for number in range(len(segments) - 1, -1, -1):
             segment = segments[number]
             segment.recover()
+            self.damaged = self.damaged or bool(segment.index.gaps)
             self._whole = self._whole and not (segment.tail_bad or segment.doubtful or segment.index.gaps)
             if segment.keyed:  # "complete"
                 self._kept = _SIZE.unpack(segment.keyed[-1][-_SIZE.size :])[0]

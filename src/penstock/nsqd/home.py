@@ -87,8 +87,8 @@ class Home:
     """One topic of a node, with its log."""
 
     __slots__ = (
-        "_clock", "_deferred", "_dirty", "_meters", "_put", "_run", "_seen", "_unreadable", "_waiting", "_warm_at",
-        "_warming", "alone", "log", "number", "retention", "stands_since", "topic", "writing",
+        "_clock", "_deferred", "_dirty", "_meters", "_put", "_run", "_seen", "_sure", "_unreadable", "_waiting",
+        "_warm_at", "_warming", "alone", "log", "number", "retention", "stands_since", "topic", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -106,8 +106,10 @@ class Home:
         random: Random,
         meters: Meters,
         latency_window: int,
+        sure: Callable[[], bool] | None = None,
     ) -> None:
         self.log = log
+        self._sure = sure  # whether what was flushed may be answered: its channels are on the device, too
         self._dirty = dirty  # the turn's end is to look at it
         self.number = -1  # in the journal
         self.retention = Limits(NODES, NODES)  # what was asked for of this topic alone
@@ -217,14 +219,19 @@ class Home:
 
     def committed(self) -> None:
         """Answer what may be answered, and route it."""
-        committed, waiting = self.log.committed, self._waiting
+        committed = self.log.committed
+        if self._sure is None or self._sure():
+            self._answer_up_to(committed)
+        self.topic.advance(committed, self._clock.now)
+
+    def _answer_up_to(self, committed: int) -> None:
+        waiting = self._waiting
         while waiting and waiting[0].end <= committed:
             self._answer(waiting.popleft().put)
         if self._deferred and isinstance(self.log, TopicLog) and not self.log.timetable.dirty:
             deferred, self._deferred = self._deferred, []
             for ticket in deferred:
                 ticket.done(None)
-        self.topic.advance(committed, self._clock.now)
 
     def _answer(self, put: Put) -> None:
         for ticket in put.tickets:

@@ -40,13 +40,13 @@ def write(files: Files, folder: str, data: bytes) -> None:
     replace(files, f"{folder}/{NAME}", data)
 
 
-def foreign(files: Files, folder: str) -> list[dict[str, Any]]:
-    """The topics of a file that is not as we wrote it; ValueError where it is no such file."""
+def read(files: Files, folder: str) -> tuple[list[dict[str, Any]], bool]:
+    """The topics of the file, and whether it is as we wrote it; ValueError where it is no such file."""
     try:
         data = json.loads(read_whole(files, f"{folder}/{NAME}"))
     except FileNotFoundError:
-        return []
+        return [], True
     if not isinstance(data, dict):
         raise ValueError("no JSON object")
     topics = data.get("topics") or []
-    return [] if data.get(OURS) == _mark(topics) else topics
+    return topics, data.get(OURS) == _mark(topics)

@@ -90,6 +90,8 @@ class Node:
         self.run = run
         self._random = random
         self.keeper = Keeper(options, logger)
+        self._flushes_each = options.sync_every == 1
+        self._unsure = False  # publishes wait for what is flushed of the journal
         self._refused: dict[Home, LogError] = {}
         self._dirty: dict[Home, None] = {}
         self._awake: dict[Home, None] = {}  # something happened to them that is not written down or let go of yet
@@ -167,17 +169,24 @@ class Node:
             random=self._random,
             meters=self.meters,
             latency_window=self.options.latency_window,
+            sure=self._is_sure if self._flushes_each else None,
         )
 
-    def channel(self, home: Home, name: str, cursor: int | None = None) -> Channel:
-        """The channel, made if it is not there, at R or at `cursor`; R follows from then on."""
+    def _is_sure(self) -> bool:
+        return self.scribe.sure
+
+    def channel(self, home: Home, name: str, cursor: int | None = None, *, since: int | None = None) -> Channel:
+        """The channel, made if it is not there, at R or at `cursor`; R follows from then on.
+
+        What was deferred before `since` is not for it.
+        """
         channel = home.topic.channels.get(name)
         if channel is not None:
             return channel
         if name in home.topic.readers:
             raise NameTaken(f"{home.topic.name}:{name} is a reader")
         durable = home.number >= 0 and not name.endswith("#ephemeral")
-        since = self._since(home, cursor)
+        since = self._since(home, cursor) if since is None else since
         entries: list[e.Entry] = []
         if durable:
             number = self.scribe.channel_number()
@@ -207,6 +216,7 @@ class Node:
         when = self.clock.wall if home.topic.follows or follows else home.stands_since
         if home.number >= 0:
             self.scribe.order(*entries, e.Routed(home.number, home.topic.routed, follows, when))
+            self.flush_orders()
         home.stands_since = when
 
     def delete_channel(self, home: Home, name: str) -> None:
@@ -451,10 +461,28 @@ class Node:
         free = self.data_path.disk.files.free(self.data_path.path)
         self._round.extend(self.keeper.begin(self.homes, free))
 
+    def flush_orders(self) -> None:
+        """With a flush each, publishes are answered when the channels that there are, are on the device as well."""
+        if self._flushes_each:
+            self.scribe.await_all()
+            self._unsure = True
+            self._flush_journal()
+
+    def _flush_journal(self) -> None:
+        if (work := self.scribe.keep(partial(Snapshot, self))) is not None:
+            self.run(work, lambda: self._journal_flushed(work))
+        elif self._unsure and self.scribe.sure:
+            self._unsure = False
+            for home in self.homes.values():
+                home.committed()
+
+    def _journal_flushed(self, work: Work) -> None:
+        if self._unsure and work.error is None:  # else the next round tries again
+            self._flush_journal()
+
     def _end_round(self) -> None:
         """What the round wrote down is flushed."""
-        if (work := self.scribe.keep(partial(Snapshot, self))) is not None:
-            self.run(work, _nothing)
+        self._flush_journal()
         if self.changed:
             self.run(self._metadata_work(), _nothing)
 
@@ -509,6 +537,7 @@ class Node:
     def restore(self) -> None:
         """Topics and channels as they were."""
         restore(self)
+        self.flush_orders()
         self.run(self.data_path.sweep(), _nothing)
         self._ticked = self.clock.now
         for home in self.homes.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.log import entries as e
 from penstock.log.retention import Limits
@@ -36,11 +36,12 @@ def restore(node: Node) -> None:
             node.producers.restore(home, producers.get(number, ()))
         else:
             lost.append((number, topic))
+    damaged = node.scribe.journal.damaged
     for incarnation, log in logs.items():
-        _settle(node, log, known=incarnation in gone or log.birth.name in node.homes)
+        damaged |= _settle(node, log, known=incarnation in gone or log.birth.name in node.homes)
     for number, topic in lost:
         _make_again(node, number, topic, state)
-    _merge_metadata(node)
+    _merge_metadata(node, bring_back=damaged and not node.data_path.after_power_cut)
 
 
 def _replay(node: Node) -> tuple[NodeState, set[str]]:
@@ -107,16 +108,18 @@ def _is_there(home: Home, log: TopicLog, offset: int) -> bool:
     return home.topic.holds(offset) and (offset >= log.earliest or offset in log.held)
 
 
-def _settle(node: Node, log: TopicLog, *, known: bool) -> None:
-    """A log that the journal does not name: left of a deletion, or of a creation that nobody was told of."""
+def _settle(node: Node, log: TopicLog, *, known: bool) -> bool:
+    """A log that the journal does not name: left of a deletion, or of a creation that nobody was told of. Or what
+    named it is gone, and it is taken up: then so."""
     if known or not (log.bytes or log.deferred_count):
         node.run(node.data_path.delete(log), lambda: None)
-        return
+        return False
     node.logger.warn("TOPIC(%s): found, and not in the journal; taken up without channels", log.birth.name)
     node.homes[log.birth.name] = home = node.register(log, log.earliest)
     node.producers.restore(home, ())
     for hole in log.holes(log.earliest, log.end):
         home.topic.add_hole(hole.first, hole.next)
+    return True
 
 
 def _make_again(node: Node, number: int, state: TopicState, all_: NodeState) -> None:
@@ -132,23 +135,38 @@ def _make_again(node: Node, number: int, state: TopicState, all_: NodeState) -> 
             node.pause_topic(home, True)
 
 
-def _merge_metadata(node: Node) -> None:
-    """Make what an nsqd.dat asks for that is not our own."""
+def _merge_metadata(node: Node, *, bring_back: bool) -> None:
+    """Make what a foreign nsqd.dat asks for; with `bring_back`, the channels of our own that are not there."""
     try:
-        for name, paused, channels in _foreign(node):
-            home = node.topic(name)
-            for channel, channel_paused in channels:
-                if channel in home.topic.readers:
-                    continue
-                node.pause_channel(node.channel(home, channel), channel_paused)
-            if paused:
-                node.pause_topic(home, True)
+        found, ours = metadata.read(node.data_path.disk.files, node.data_path.path)
+        for name, paused, channels in _topics(found):
+            if not ours:
+                _make(node, node.topic(name), paused, channels)
+            elif bring_back and name in node.homes:
+                _bring_back(node, node.homes[name], channels)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         node.logger.error("nsqd.dat is passed over, it is damaged: %s", error)
 
 
-def _foreign(node: Node) -> Iterator[metadata.Topic]:
-    for topic in metadata.foreign(node.data_path.disk.files, node.data_path.path):
+def _make(node: Node, home: Home, paused: bool, channels: Iterable[tuple[str, bool]]) -> None:
+    for channel, channel_paused in channels:
+        if channel not in home.topic.readers:
+            node.pause_channel(node.channel(home, channel), channel_paused)
+    if paused:
+        node.pause_topic(home, True)
+
+
+def _bring_back(node: Node, home: Home, channels: Iterable[tuple[str, bool]]) -> None:
+    """Nobody knows how far they were: what is retained comes again, and nothing is lost."""
+    for channel, paused in channels:
+        if channel not in home.topic.channels and channel not in home.topic.readers:
+            told = "TOPIC(%s): channel(%s) is lost from the journal: it begins at what is retained"
+            node.logger.error(told, home.topic.name, channel)
+            node.pause_channel(node.channel(home, channel, home.log.earliest, since=0), paused)
+
+
+def _topics(found: Iterable[dict[str, Any]]) -> Iterator[metadata.Topic]:
+    for topic in found:
         channels = [(channel["name"], bool(channel.get("paused"))) for channel in topic.get("channels") or []]
         if is_valid(topic["name"]):
             yield topic["name"], bool(topic.get("paused")), [each for each in channels if is_valid(each[0])]

@@ -33,6 +33,7 @@ class Scribe:
         self.memories: dict[Channel, Memory] = {}  # of durable channels
         self.next_topic = 0
         self.next_channel = 0
+        self._awaited = 0  # the journal's end behind what publishes wait for
         self._clock = clock
         self._logger = logger
         self._unsaid: list[Entry] = []  # what the journal did not take
@@ -45,6 +46,15 @@ class Scribe:
             return
         self._say()  # what happened before stands before
         self.journal.append(entries, self._clock.wall)
+
+    def await_all(self) -> None:
+        """Until what stands in the journal is on the device, `sure` is false."""
+        self._awaited = self.journal.end
+
+    @property
+    def sure(self) -> bool:
+        """The device has each channel that was made: a power cut leaves it to those whose publish is answered now."""
+        return self.journal.flushed >= self._awaited
 
     @contextmanager
     def together(self) -> Iterator[None]:

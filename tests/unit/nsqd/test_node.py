@@ -478,6 +478,7 @@ def test_what_is_due_waits_for_a_batch_that_a_thread_writes() -> None:
 
 def test_a_large_batch_waits_for_its_flush_where_every_message_is_flushed() -> None:
     world = World(sync_every=1)
+    world.node.topic("t")
     world.work()
     ticket = world.publish("t", LARGE)
     work, done = world.works.popleft()

@@ -10,7 +10,7 @@ import pytest
 from penstock.log import entries as e
 from penstock.log.state import NodeState
 from tests.kit import FailingFiles, MemoryFiles
-from tests.unit.nsqd.world import PATH, World
+from tests.unit.nsqd.world import PATH, S, Ticket, World
 
 if TYPE_CHECKING:
     from penstock.log.state import TopicState
@@ -119,3 +119,51 @@ def test_a_channel_that_a_power_cut_left_below_the_earliest_goes_on_from_there_o
     world.kill()
     _, _, hand = world.consume("t", "c")
     assert hand.offsets == []
+
+
+def hurt(files: MemoryFiles, path: str) -> None:
+    """One bit of the file's first batch."""
+    fd = files.open(path)
+    (byte,) = files.read(fd, 1, 60)
+    files.write(fd, bytes([byte ^ 1]), 60)
+    files.close(fd)
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["damaged", "gone"])
+def test_channels_that_are_lost_with_the_journal_begin_at_what_is_retained(gone: bool) -> None:
+    # given two channels, one of which has finished a message; and one that is deferred
+    files = MemoryFiles()
+    files.make_directory(PATH)
+    world = World(files, retention_bytes=1 << 20)
+    channel, consumer, _ = world.consume("t", "c")
+    world.channel("t", "d")
+    world.publish("t", b"a", b"b")
+    world.node.defer(world.home("t"), [b"later"], 60 * S, Ticket())
+    world.finish("t", channel, consumer, [0])
+    world.tick()
+    world.publish("t", b"c")
+    world.tick()
+    # when the journal's beginning is damaged, or all of it is gone
+    (journal,) = [path for path in files.tree() if "/journal/" in path]
+    world.node.data_path.abandon()
+    files.unlink(journal) if gone else hurt(files, journal)
+    world.start()
+    # then both are given all there is, also when it is due, and a line says so
+    hands = [world.consume("t", name)[2] for name in ("c", "d")]
+    assert [hand.offsets for hand in hands] == [[0, 1, 2], [0, 1, 2]]
+    world.tick(57)  # and the others have not timed out
+    world.tick(0)
+    assert [hand.offsets[3:] for hand in hands] == [[3], [3]]
+    assert sum("is lost from the journal" in line for line in world.lines) == 2
+
+
+def test_a_channel_that_was_deleted_stays_deleted_where_nothing_is_damaged() -> None:
+    # given an nsqd.dat that was written before a channel was deleted
+    world = World()
+    world.channel("t", "c")
+    world.channel("t", "d")
+    world.publish("t", b"a")
+    world.tick()
+    world.node.delete_channel(world.home("t"), "d")
+    world.kill()
+    assert list(world.home("t").topic.channels) == ["c"]
