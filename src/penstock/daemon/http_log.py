@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from penstock.daemon import no_memory
 from penstock.daemon.logging import INFO
 from penstock.options import Duration
 from penstock.options.duration import as_text
@@ -28,4 +29,6 @@ class HttpLog:
         self._logger.info("%d %s %s (%s) %s", status, request.method.decode(), request.target, request.remote, took)
 
     def failed(self, request: Request | None, problem: BaseException) -> None:
+        if isinstance(problem, MemoryError):
+            no_memory.end()
         self._logger.error("HTTP: %s: %r", request.target if request else "a connection", problem)

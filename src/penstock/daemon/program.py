@@ -7,6 +7,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from penstock.daemon import no_memory
 from penstock.daemon.logging import Level, Logger
 from penstock.errors import BadFlag, BadOption, PenstockError
 from penstock.options import load
@@ -59,6 +60,7 @@ def _run(served: Coroutine[Any, Any, None]) -> None:
 
     _raise_file_limit()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        no_memory.watch(runner.get_loop())
         runner.run(served)
 
 

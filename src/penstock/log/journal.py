@@ -75,7 +75,7 @@ class Journal:
         self.failed: FlushFailed | None = None  # why nothing counts as flushed until a compaction is through
         self._seed = seed
         self._floor = floor
-        self.damaged = False  # entries that counted are gone
+        self.damaged = False  # entries are gone that were on the device: no power cut explains that
         self._whole = True  # what is in the files counts as soon as it is flushed
         self._kept = 0  # bytes of the last file when it was complete
         self._compaction: _Compaction | None = None
@@ -106,7 +106,6 @@ class Journal:
         for number in range(len(segments) - 1, -1, -1):
             segment = segments[number]
             segment.recover()
-            self.damaged = self.damaged or bool(segment.index.gaps)
             self._whole = self._whole and not (segment.tail_bad or segment.doubtful or segment.index.gaps)
             if segment.keyed:  # "complete"
                 self._kept = _SIZE.unpack(segment.keyed[-1][-_SIZE.size :])[0]
@@ -114,6 +113,8 @@ class Journal:
                 del segments[:number]
                 break
         self._whole = self._whole and len(segments) < 2
+        gaps = (gap.position for segment in segments for gap in segment.index.gaps)
+        self.damaged = any(position < self._kept for position in gaps)
         return segments
 
     def replay(self) -> Iterator[Entry]:

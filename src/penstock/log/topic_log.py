@@ -525,6 +525,11 @@ class TopicLog:
             if at < hole.next:
                 yield hole._replace(first=at)
 
+    @property
+    def emptied(self) -> list[Hole]:
+        """What `add_hole` was told: not what the files lack, which they say themselves."""
+        return self._holes
+
     def add_hole(self, hole: Hole) -> None:
         """Nobody reads these offsets any more; whoever asked for it remembers it over restarts."""
         insort(self._holes, hole)

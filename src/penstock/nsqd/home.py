@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from penstock.broker.channel import Channel
+    from penstock.log.chain import Hole
     from penstock.log.work import Work
     from penstock.nsqd.meters import Meters
     from penstock.protocol.commands import Publish
@@ -132,6 +133,11 @@ class Home:
     @property
     def base(self) -> int:
         return self.log.birth.base
+
+    @property
+    def emptied(self) -> list[Hole]:
+        """What users threw away: what the log lacks for another reason, its files say themselves."""
+        return self.log.emptied if isinstance(self.log, TopicLog) else []
 
     # --- publishing
 

@@ -537,6 +537,7 @@ class Node:
     def restore(self) -> None:
         """Topics and channels as they were."""
         restore(self)
+        self.changed = self.changed or not self.data_path.clean  # a kill may have come before it was written
         self.flush_orders()
         self.run(self.data_path.sweep(), _nothing)
         self._ticked = self.clock.now

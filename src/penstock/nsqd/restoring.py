@@ -109,8 +109,10 @@ def _is_there(home: Home, log: TopicLog, offset: int) -> bool:
 
 
 def _settle(node: Node, log: TopicLog, *, known: bool) -> bool:
-    """A log that the journal does not name: left of a deletion, or of a creation that nobody was told of. Or what
-    named it is gone, and it is taken up: then so."""
+    """A log that the journal does not name: left of a deletion, or of a creation that nobody was told of.
+
+    Or what named it is lost: then it is taken up, and that is so.
+    """
     if known or not (log.bytes or log.deferred_count):
         node.run(node.data_path.delete(log), lambda: None)
         return False

@@ -16,6 +16,7 @@ from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
+from penstock.daemon import no_memory
 from penstock.daemon.standing import TlsRequired
 from penstock.nsqd.gate import Gate
 from penstock.nsqd.home import Clock
@@ -162,7 +163,10 @@ class Service:
             done()
 
         def call() -> None:
-            work.run()
+            try:
+                work.run()
+            except MemoryError:
+                no_memory.end()
             self._loop.call_soon_threadsafe(back)
 
         self._pool.submit(call)

@@ -6,7 +6,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.log import entries as e
-from penstock.log.chain import Hole
 
 if TYPE_CHECKING:
     from penstock.broker.channel import Channel
@@ -63,13 +62,12 @@ class Snapshot:
 
     def _topic(self, home: Home) -> list[e.Entry]:
         topic = home.topic
-        holes = [Hole(first, next_, "emptied") for first, next_ in topic.holes]
         return [
             e.TopicCreated(home.number, topic.name, home.log.birth.incarnation),
             e.TopicPaused(home.number, topic.paused),
             e.Routed(home.number, topic.routed, topic.follows, self._node.clock.wall),
             e.Retention(home.number, home.retention.bytes, home.retention.time),
-            e.Holes(home.number, 0, e.END, e.pack_holes(holes)),
+            e.Holes(home.number, 0, e.END, e.pack_holes(home.emptied)),
             *(e.ReaderMoved(home.number, r.name, r.offset, r.renewed, r.paused) for r in topic.readers.values()),
         ]
 

@@ -135,8 +135,12 @@ def test_channels_that_are_lost_with_the_journal_begin_at_what_is_retained(gone:
     files = MemoryFiles()
     files.make_directory(PATH)
     world = World(files, retention_bytes=1 << 20)
+    for name in ("c", "d"):
+        world.channel("t", name)
+    world.kill()
+    for _ in range(4):  # the journal is made anew
+        world.tick()
     channel, consumer, _ = world.consume("t", "c")
-    world.channel("t", "d")
     world.publish("t", b"a", b"b")
     world.node.defer(world.home("t"), [b"later"], 60 * S, Ticket())
     world.finish("t", channel, consumer, [0])
@@ -167,3 +171,26 @@ def test_a_channel_that_was_deleted_stays_deleted_where_nothing_is_damaged() -> 
     world.node.delete_channel(world.home("t"), "d")
     world.kill()
     assert list(world.home("t").topic.channels) == ["c"]
+
+
+def test_what_a_power_cut_took_is_called_lost_however_often_the_journal_is_made_anew() -> None:
+    # given a log that goes on behind what a cut may have taken, and a range that was emptied
+    world = World(retention_bytes=1 << 20)
+    world.channel("t", "c")
+    world.publish("t", b"a")
+    world.tick()
+    world.boot = "another"
+    world.kill()
+    world.publish("t", b"b")
+    world.node.pause_topic(world.home("t"), True)
+    world.publish("t", b"c")
+    world.node.empty_topic(world.home("t"))
+    expected = [hole.why for hole in world.log("t").holes(0, world.log("t").end)]
+    # when the journal is made anew, and read again
+    for _ in range(2):
+        world.kill()
+        for _ in range(4):
+            world.tick()
+    # then readers are told the same
+    assert expected == ["lost", "emptied"]
+    assert [hole.why for hole in world.log("t").holes(0, world.log("t").end)] == expected
