@@ -1,13 +1,14 @@
 PYTHON ?= python3
 JOBS ?= 2
 SIMULATIONS ?= 100
+MINUTES ?= 5
 CODE ?= src tests typings scripts/docs.py hot_modules.py $(wildcard bench)
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
 PLAIN := $(wildcard tests/unit/protocol tests/unit/log tests/unit/broker tests/unit/client)
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-slow lint fuzz bench demo docs annotate clean compiled
+.PHONY: help test test-slow lint fuzz torture bench demo docs annotate clean compiled
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +31,9 @@ lint: .venv/ready ## ruff, mypy, the table of imports; CODE="files" for some of 
 fuzz: compiled ## random data and histories: EXAMPLES=1000 of each property test, SIMULATIONS=100 of each scene
 	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz
 	SIMULATIONS=$(SIMULATIONS) $(PYTEST) -m "" tests/simulation
+
+torture: compiled ## faults on purpose against real processes, MINUTES=5 of them; ROUNDS=50 for each one alone, SEED=n again
+	$(BIN)/python -m tests.torture --minutes=$(MINUTES) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(if $(SEED),--seed=$(SEED))
 
 bench: compiled ## how fast it is, beside what this machine can do
 	$(BIN)/python -m bench

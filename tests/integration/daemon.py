@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -12,10 +13,14 @@ import time
 import urllib.request
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from tests.integration.client import Client
 from tests.integration.http_client import Http
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LISTENING = re.compile(r"(TCP|HTTPS?): listening on (?:\S+:(\d+)|/\S+)$")
 
@@ -24,9 +29,12 @@ class Daemon:
     """Started by `start`, which returns when it listens; `log` has every line that it wrote.
 
     `start` takes flags that this one start has besides: those of an address count more than a free one.
+    `environment` is what its processes have besides the one of the test, `program` another daemon than ours.
     """
 
     module = ""
+    program: tuple[str, ...] = ()
+    environment: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, *flags: str) -> None:
         self.flags = flags
@@ -35,11 +43,12 @@ class Daemon:
         self.start()
 
     def start(self, *flags: str) -> None:
-        command = [sys.executable, "-m", self.module]
+        command = [*(self.program or (sys.executable, "-m", self.module))]
         free = (f"--{kind}-address=127.0.0.1:0" for kind in ("tcp", "http", "https"))
         command += [*free, *self.flags, *flags]
         wanted = 3 if any(flag.startswith("--tls-cert") for flag in command) else 2
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        environment = {**os.environ, **self.environment}
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         ports: dict[str, int] = {}
         if self.process.stderr is None:
             raise AssertionError("no standard error")
