@@ -47,8 +47,8 @@ def _cut_off(ledger: Ledger, publish: Publish) -> bool:
     """Whether the power went so soon behind the answer that the flags allow the loss."""
     if ledger.promise.sync_every == 1:
         return False
-    reach = 2 * ledger.promise.sync_timeout + SLACK
-    return any(died.how == "cut" and died.at - reach <= publish.answered <= died.at for died in ledger.deaths)
+    cuts = (died for died in ledger.deaths if died.how == "cut")
+    return any(ledger.forgets_since(cut) <= publish.answered <= cut.at for cut in cuts)
 
 
 def _hit(ledger: Ledger, number: int) -> bool:

@@ -82,7 +82,7 @@ class Ledger:
     # --- lives
 
     def forgets_since(self, died: Died) -> float:
-        """What channels did from then on may be forgotten by this death."""
+        """What channels did from then on may be forgotten by this death; by a cut, what was answered as well."""
         timeout = self.promise.sync_timeout
         since = died.at - {"kill": timeout + SLACK, "cut": 2 * timeout + SLACK, "stop": 0.0}[died.how]
         for trouble in reversed(self.troubles):

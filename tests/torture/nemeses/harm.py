@@ -31,7 +31,7 @@ COSTS = {
     "timetable": "the deferred messages that it hits, told by a log line",
     "journal": "what consumers did comes again from where the channels last stood; told by a log line",
     "topic.json": "nothing: what it said follows from the rest",
-    "node.json": "nothing, once `penstock log repair` has made it anew: the node does not start on it",
+    "node.json": "nothing, once `penstock log repair` has made it anew",
     "nsqd.dat": "nothing: the journal knows better",
 }
 

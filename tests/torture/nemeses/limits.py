@@ -50,7 +50,7 @@ class Descriptors(Nemesis):
 
 
 class Memory(Nemesis):
-    """RLIMIT_AS a little above what it has, under large publishes: it may die of it."""
+    """RLIMIT_AS a little above what it has: it may end by that."""
 
     name, lasts, disks = "memory", True, ("folder", "small")
     costs = "nothing that was answered OK; it may end, and what consumers did last is forgotten as by a kill"

@@ -43,7 +43,7 @@ class Clock(Nemesis):
     """The wall clock jumps by up to an hour, for a life that goes on and for those that begin meanwhile; and back."""
 
     name, lasts = "clock", True
-    costs = "nothing; what is deferred over a restart is due by the wall clock, as far off as that has jumped"
+    costs = "nothing; what is deferred over a restart is due by the wall clock: as far off as that has jumped"
 
     @contextmanager
     def harm(self, arena: Arena, random: Random) -> Iterator[None]:
