@@ -25,6 +25,7 @@ def test_without_memory_it_ends_and_a_start_has_all_that_was_answered(tmp_path: 
             answered += client.publish("t", b"%d " % number + bytes(1 << 20 >> 1)) == b"OK"
     assert nsqd.process.wait(timeout=20) == 1
     nsqd.wait_for_line("no memory is left")
+    nsqd.kill()  # nothing is left to kill
     # then the next one has them all
     nsqd.start()
     assert nsqd.channel("t", "c")["depth"] >= answered

@@ -392,8 +392,10 @@ class Simulation:
         if self.rng.random() < 0.1:
             self.world.calls_left = self.rng.randrange(1, 30)
         self._start()
+        node = self.world.node
+        bounds.brought_back = node.scribe.journal.damaged and not node.data_path.after_power_cut
         with self.world.unseen():
-            found = look(self.world.node)
+            found = look(node)
         Survival(self.model, bounds).check(found)
         self.model.troubled = False
         for name, home in self.world.node.homes.items():

@@ -31,6 +31,7 @@ class Bounds:
     put: dict[str, int] | None = None  # steps, of what was deferred
     jumped: int = 0  # how much the monotonic clock is another
     doubted: dict[str, tuple[int, int]] = field(default_factory=dict)  # by incarnation: flushed, and perhaps gone
+    brought_back: bool = False  # channels of a damaged journal, from an nsqd.dat that may be older
 
     def keeps(self, topic: Topic, offset: int) -> bool:
         first, next_ = self.doubted.get(topic.incarnation, (0, 0))
@@ -114,7 +115,7 @@ class Survival:
             assert self.model.ids.setdefault(topic.base + offset, body) == body, "an id names two messages"
         self._check_deferred(topic, seen)
         certain = topic.changed <= self.bounds.sure and topic.name not in self.model.touching
-        if certain:
+        if certain and not self.bounds.brought_back:
             self._check_settings(topic, seen)
             for name, channel in topic.channels.items():
                 if not channel.ephemeral:
