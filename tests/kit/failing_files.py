@@ -157,7 +157,7 @@ class FailingFiles(Files):
         self._run("read", self._path(fd))
         return self.beneath.read(fd, size, position)
 
-    def read_now(self, fd: int, size: int, position: int) -> bytes | None:
+    def read_now(self, fd: int, size: int, position: int) -> bytes | memoryview | None:
         self._run("read_now", self._path(fd))
         return self.beneath.read_now(fd, size, position)
 
