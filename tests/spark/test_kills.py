@@ -145,7 +145,8 @@ def test_each_message_is_in_the_files_once(spark: SparkSession, nsqd: Nsqd, tmp_
     with Driver({**settings, "master": "local[2]"}) as last:
         last.finish()
     # then each offset is in the files once, and each message that was answered
-    end = json.loads(Http(nsqd.http).get("/log?topic=t").body)["committed"]
+    with closing(Http(nsqd.http)) as web:
+        end = web.get("/log?topic=t").json()["committed"]
     found = spark.read.parquet(path).agg(
         F.count("*").alias("rows"),
         F.count_distinct("offset").alias("offsets"),
