@@ -39,6 +39,14 @@ REASONS: Final = {
     "penstock.nsqd.session": "carries out the commands of each read",
     "penstock.nsqd.service": "begins and ends each turn",
     "penstock.nsqd.connection": "each read and each write of a socket",
+    "penstock.http.connection": "carries each request of a busy client, and its answer",
+    "penstock.http.head": "knows each request of a busy client by the one before it",
+    "penstock.http.later": "each publish over HTTP waits for its answer",
+    "penstock.http.parser": "each read of an HTTP connection lands there",
+    "penstock.http.request": "made for each request",
+    "penstock.http.response": "given to each request",
+    "penstock.nsqd.http.publishing": "takes each publish over HTTP",
+    "penstock.nsqd.http.tickets": "each publish over HTTP waits for its answer",
     "penstock.nsqd.meters": "measures each turn of the loop",
 }
 

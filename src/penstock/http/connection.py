@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """One client's connection: answers in the order of the requests, and no more in memory than has to be.
 
     bytes --> held --> parser --> requests --> answers --> transport
@@ -15,7 +16,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, cast
 
 from penstock.errors import Overloaded
-from penstock.http.later import Later
+from penstock.http.later import Asker, Later
 from penstock.http.limits import LARGE, SLICE, TURN, time_for
 from penstock.http.parser import HEAD, IDLE, TIMED_OUT, Parser
 from penstock.http.response import Response
@@ -52,8 +53,11 @@ def _alone(method: Callable[Concatenate[Connection, P], None]) -> Callable[Conca
     return alone
 
 
-class Connection(asyncio.Protocol):
-    """Made by a server for each client. No exception leaves it: a handler's is answered 500, any other cuts it."""
+class Connection(Asker):
+    """An `asyncio.Protocol`, made by a server for each client.
+
+    No exception leaves it: a handler's is answered 500, any other cuts it.
+    """
 
     __slots__ = (
         "_asked", "_begun", "_ended", "_heavy", "_held", "_out", "_parser", "_phase", "_reading", "_server", "_taken",
@@ -103,7 +107,7 @@ class Connection(asyncio.Protocol):
             else:
                 self._parser.feed(data)
             self._go_on()
-            if self._heavy or self._parser.phase != IDLE or self._waits:
+            if self._heavy or self._parser.phase != IDLE or self._held or self._waits & CLIENT:
                 self._weigh()
         except Exception as problem:  # noqa: BLE001 - as in `_alone`, at once
             self.cut(problem)
@@ -256,12 +260,13 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, request: Request) -> None:
         server = self._server
-        self._begun = None if server.log is None or request.route.quiet else server.clock()
+        route = request.route
+        self._begun = None if route.quiet or server.log is None else server.clock()
         try:
-            answer = request.route.handler(request)
+            answer = route.handler(request)
             if isinstance(answer, Later):
                 if answer.known is None:
-                    answer.then(self._known)
+                    answer.then(self)
                     self._wait(request)
                     return
                 answer = answer.known
@@ -295,16 +300,19 @@ class Connection(asyncio.Protocol):
                 raise TypeError(f"no Response, but {answer!r}")
         except (Exception, asyncio.CancelledError) as problem:  # noqa: BLE001
             answer = self._server.failed(request, problem)
-        self._known(answer)
+        self.hear(answer)
 
-    @_alone
-    def _known(self, answer: Response) -> None:
+    def hear(self, response: Response) -> None:
         """What was asked last can be answered, if the client is still there."""
         request, self._asked = self._asked, None
-        if request is not None and self._waits < LEAVING:
-            self._waits &= ~ANSWER
-            self._reply(request, answer)
+        if request is None or self._waits >= LEAVING:
+            return
+        self._waits &= ~ANSWER
+        try:
+            self._reply(request, response)
             self._take_up()
+        except Exception as problem:  # noqa: BLE001 - as in `_alone`
+            self.cut(problem)
 
     def _reply(self, request: Request, response: Response) -> None:
         server, begun = self._server, self._begun
@@ -316,17 +324,27 @@ class Connection(asyncio.Protocol):
         body = response.body
         if not isinstance(body, bytes):
             self._begin_stream(request, response, body)
-            return
-        out = self._out + response.head
+        elif request.keep_alive and request.minor and len(body) <= LARGE and request.method != b"HEAD":
+            whole = response.whole(server.date)
+            self._add(self._out + whole if self._out else whole)
+        else:
+            self._reply_with(request, response.head, body)
+
+    def _reply_with(self, request: Request, head: bytes, body: bytes) -> None:
+        """What is not said to everybody."""
+        out = self._out + head
         if not (request.keep_alive and request.minor):
             out += _KEEP if request.keep_alive else _CLOSE
-        out += server.date
+        out += self._server.date
         if request.method != b"HEAD":
             if len(body) > LARGE:
                 self._transport.write(out)
                 out = body
             else:
                 out += body
+        self._add(out)
+
+    def _add(self, out: bytes) -> None:
         self._out = out
         if len(out) > LARGE:
             self._flush()

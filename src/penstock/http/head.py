@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """The head of a request that comes again. Knows bytes, and no HTTP but where the size of a body stands.
 
 A client mostly sends the same head each time on its connection, but for the digits of Content-Length. What was parsed

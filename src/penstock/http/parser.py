@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """Bytes in, requests out. Knows HTTP/1 and which route a request is for; no socket, no time.
 
     IDLE --first byte--> HEAD --empty line--> BODY --last byte--> IDLE
@@ -125,7 +126,7 @@ class Parser:
     def close(self) -> None:
         """Nothing is fed any more: lets go of what goes round in a circle, for the collector may be off."""
         self.finished = True
-        del self._http
+        self._http = None  # type: ignore[assignment]
 
     def _feed_known(self, head: Head, data: bytes) -> bytes:
         """Behind the first, take all requests that begin as the one before; what is left."""

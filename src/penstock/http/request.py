@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """One request, whole. Knows its bytes, its route and who sent it, and no connection."""
 
 from __future__ import annotations
@@ -46,11 +47,20 @@ class Request:
 
     def again(self, body: bytes) -> Request:
         """The same request with another body."""
-        return Request(self.method, self.path, self.query, self.headers, self.route, self.peer, body, self._args)
+        another = Request.__new__(Request)  # busy clients make many: all that is known of it is set here
+        another.method, another.path, another.query = self.method, self.path, self.query
+        another.headers, another.route, another.peer = self.headers, self.route, self.peer
+        another._args, another.keep_alive, another.minor = self._args, True, 1
+        another.body = body
+        return another
 
     @property
     def args(self) -> Mapping[str, list[str]]:
         """The query's names and values; a query that is none is answered INVALID_REQUEST, as in NSQ."""
+        return self.read_args()
+
+    def read_args(self) -> Mapping[str, list[str]]:
+        """`args`, for compiled code, to which a property is a detour."""
         if self._args is None:
             try:
                 self._args = arguments(self.query)

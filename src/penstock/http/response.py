@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """One answer: a status, headers and a body. Knows no request and no NSQ."""
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Response:
     must be so many; without, they are sent in chunks. When it fails the connection is cut: half an answer is none.
     """
 
-    __slots__ = ("body", "head", "length", "status")
+    __slots__ = ("_date", "_whole", "body", "head", "length", "status")
 
     def __init__(
         self,
@@ -38,6 +39,13 @@ class Response:
         self.body = body
         self.length = len(body) if isinstance(body, bytes) else length
         self.head = self._head(headers)
+        self._date = self._whole = b""
+
+    def whole(self, date: bytes) -> bytes:
+        """Head, date and body of one that is no stream, made once for each date."""
+        if self._date is not date:
+            self._date, self._whole = date, b"".join((self.head, date, self.body))  # type: ignore[arg-type]
+        return self._whole
 
     def _head(self, headers: Mapping[str, str] | None) -> bytes:
         """Status line and headers, without those that depend on the request, and without the empty line."""

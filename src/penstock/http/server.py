@@ -6,7 +6,7 @@ import asyncio
 import socket
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from penstock.errors import HttpError
 from penstock.http.answers import error
@@ -77,7 +77,7 @@ class Server:
         wrap = wrap or (lambda connection: connection)
         loop = asyncio.get_running_loop()
         create = loop.create_unix_server if sock.family == socket.AF_UNIX else loop.create_server
-        listener = await create(lambda: wrap(Connection(self)), sock=sock, backlog=BACKLOG)
+        listener = await create(lambda: wrap(cast("asyncio.Protocol", Connection(self))), sock=sock, backlog=BACKLOG)
         self._listeners.append(listener)
         if self._timer is None:
             self._tick()

@@ -19,8 +19,10 @@ cdef class Home:
     cdef public bint writing, _warming
     cdef public Clock _clock
     cdef public Put _put
+    cdef public list _bodies, _tickets
     cdef public object _deferred, _dirty, _meters, _run, _seen, _unreadable, _waiting, _warm_at
 
+    cpdef put_soon(self, body, ticket)
     cdef _written(self, Put put)
     cpdef committed(self)
     cdef _answer(self, Put put)

@@ -88,8 +88,9 @@ class Home:
     """One topic of a node, with its log."""
 
     __slots__ = (
-        "_clock", "_deferred", "_dirty", "_meters", "_put", "_run", "_seen", "_sure", "_unreadable", "_waiting",
-        "_warm_at", "_warming", "alone", "log", "number", "retention", "stands_since", "topic", "writing",
+        "_bodies", "_clock", "_deferred", "_dirty", "_meters", "_put", "_run", "_seen", "_sure", "_tickets",
+        "_unreadable", "_waiting", "_warm_at", "_warming", "alone", "log", "number", "retention", "stands_since",
+        "topic", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -127,6 +128,8 @@ class Home:
         self._warming = False
         self._warm_at = -1  # the offset whose bytes a thread has just read
         self._put = Put()
+        self._bodies: list[bytes] = []  # each a publish of this turn, to be put together
+        self._tickets: list[Ticket] = []  # theirs
         self.writing = False  # a thread writes a batch: others wait for it
         self.alone: deque[tuple[Callable[[], LogError | None], Ticket]] = deque()  # to be batches of their own
 
@@ -152,6 +155,25 @@ class Home:
         self.log.put(bodies, self._clock.wall)
         self._put.add(ticket, len(bodies), sum(map(len, bodies)))
 
+    def put_soon(self, body: bytes, ticket: Ticket) -> None:
+        """As `put` for one of many bodies that the turn brings: they are put together at its end."""
+        self._bodies.append(body)
+        self._tickets.append(ticket)
+
+    def _put_together(self) -> None:
+        bodies, tickets = self._bodies, self._tickets
+        self._bodies, self._tickets = [], []
+        try:
+            self.log.put(bodies, self._clock.wall)
+        except LogError as error:
+            for ticket in tickets:
+                ticket.done(error)
+            return
+        put = self._put
+        put.tickets += tickets
+        put.count += len(bodies)
+        put.bytes += sum(map(len, bodies))
+
     def write_alone(
         self, found: Publish | Sequence[bytes], ticket: Ticket, key: bytes, then: Callable[[], None]
     ) -> LogError | None:
@@ -169,6 +191,8 @@ class Home:
 
     def write(self) -> LogError | None:
         """The turn is over: one batch of what it brought, and the answers that this allows; why it failed, if so."""
+        if self._bodies:
+            self._put_together()
         error = self._write()
         while self.alone and not self.writing:
             error = self.alone.popleft()[0]() or error

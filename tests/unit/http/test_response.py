@@ -87,3 +87,12 @@ def test_a_stream_has_a_length_only_where_it_is_known() -> None:
 def test_no_header_breaks_out_of_its_line(name: str, value: str) -> None:
     with pytest.raises(ValueError, match="no header"):
         Response(headers={name: value})
+
+
+def test_a_whole_answer_is_made_again_when_the_date_is_another() -> None:
+    response = Response(200, b"OK")
+    first, second = b"Date: a\r\n\r\n", b"Date: b\r\n\r\n"
+    whole = response.whole(first)
+    assert whole == response.head + first + b"OK"
+    assert response.whole(first) is whole
+    assert response.whole(second) == response.head + second + b"OK"

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from penstock.errors import PenstockError, Refused
+from penstock.errors import DiskFull, PenstockError, Refused
 from penstock.log.files import read_whole, replace
 from tests.kit import FailingFiles, MemoryFiles
 from tests.unit.nsqd.world import PATH, S, Ticket, World
@@ -489,3 +489,41 @@ def test_a_large_batch_waits_for_its_flush_where_every_message_is_flushed() -> N
     world.work()
     assert ticket.answers == [None]
     assert world.log("t").flushed == 1
+
+
+def test_bodies_that_are_put_together_are_one_batch_behind_what_was_put_before() -> None:
+    # given a body that was put, and two more of the same turn that are to be put at its end
+    world = World()
+    world.publish("t", b"0")
+    home = world.home("t")
+    tickets = [Ticket(), Ticket(), Ticket()]
+    home.put_soon(b"2", tickets[0])
+    home.put_soon(b"3", tickets[1])
+    home.put([b"1"], tickets[2])
+    world.node.dirty(home)
+    # when the turn ends
+    world.node.turn()
+    # then all are answered, counted, and there
+    assert [ticket.answers for ticket in tickets] == [[None], [None], [None]]
+    assert world.bodies("t", range(4)) == [b"0", b"1", b"2", b"3"]
+    assert (home.topic.message_count, home.topic.message_bytes) == (4, 4)
+
+
+def test_bodies_that_are_put_together_are_told_why_the_log_does_not_take_them() -> None:
+    # given a log that takes nothing
+    world = World()
+    world.publish("t", b"0")
+    log, home = world.log("t"), world.home("t")
+    log.refused = DiskFull("no room")
+    # when two bodies are to be put at the turn's end
+    tickets = [Ticket(), Ticket()]
+    for ticket in tickets:
+        home.put_soon(b"1", ticket)
+    world.node.dirty(home)
+    world.node.turn()
+    # then each is told, and nothing was published
+    assert [[type(error) for error in ticket.answers] for ticket in tickets] == [[Refused], [Refused]]
+    assert home.topic.message_count == 1
+    # and what comes when it is well again is taken
+    log.refused = None
+    assert world.publish("t", b"1").answers == [None]

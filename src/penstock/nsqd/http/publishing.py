@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """`/pub` and `/mpub`: the way of TCP's PUB and MPUB, with their answers at the end of the turn or after the flush."""
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from penstock.protocol.mpub import MpubBody
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from penstock.http import Later, Request, Response
+    from penstock.http import Later, Response
+    from penstock.http.request import Request
     from penstock.nsqd.home import Home
     from penstock.nsqd.service import Service
 
@@ -42,12 +44,16 @@ class Publishing:
         service.begin_turn()
         ticket = Published(service)
         try:
-            home = topic(request, node)
-            wanted = request.args.get("defer")
+            args = request.read_args()
+            names = args.get("topic")
+            home = node.homes.get(names[0]) if names else None
+            if home is None:
+                home = topic(request, node)
+            wanted = args.get("defer")
             if wanted and (delay := self._delay(wanted[0])):
                 node.defer(home, [body], delay, ticket)
             else:
-                home.put([body], ticket)
+                home.put_soon(body, ticket)
                 node.dirty(home)
         except LogError as problem:
             ticket.done(problem)

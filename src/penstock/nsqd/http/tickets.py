@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """Who waits for the answer to a publish over HTTP. Knows no log."""
 
 from __future__ import annotations
@@ -5,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from penstock.errors import LogError, OtherBatch
-from penstock.http import Later, error, text
+from penstock.http import error, text
+from penstock.http.later import Later
 
 if TYPE_CHECKING:
     from penstock.nsqd.service import Service
@@ -21,7 +23,7 @@ class Published(Later):
     __slots__ = ("_service",)
 
     def __init__(self, service: Service) -> None:
-        super().__init__()
+        Later.__init__(self)
         self._service = service
 
     def done(self, error: LogError | None) -> None:

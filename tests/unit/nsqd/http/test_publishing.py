@@ -28,6 +28,9 @@ class Home:
         self.bodies += bodies
         self.tickets.append(ticket)
 
+    def put_soon(self, body: bytes, ticket: object) -> None:
+        self.put([body], ticket)
+
     def publish(self, found: Any, ticket: object) -> None:
         self.put([bytes(found.data[found.start : found.stop])], ticket)
 
