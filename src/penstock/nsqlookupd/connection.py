@@ -28,10 +28,17 @@ class Connection(asyncio.Protocol):
         address = shown_peer(transport.get_extra_info("peername"))
         self._session = Session(service.registrations, address, service.about, service.logger)
         service.connections.add(self)
+        service.watch.add(self, service.advance())
+        service.set_timer()
         service.logger.info("TCP: new client(%s)", address)
 
     def data_received(self, data: bytes) -> None:
-        self._send(self._session.received(data, self._service.advance()))
+        service, session = self._service, self._session
+        now = service.advance()
+        answers = session.received(data, now)
+        if answers and session.known:
+            service.watch.heard(self, now)
+        self._send(answers)
 
     def eof_received(self) -> bool:
         self._service.advance()
@@ -42,6 +49,7 @@ class Connection(asyncio.Protocol):
         service = self._service
         service.advance()
         service.connections.discard(self)
+        service.watch.remove(self)
         if service.doors is not None:
             service.doors.leave(self)
         self._session.leave()
@@ -58,6 +66,11 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         self._transport.close()
+
+    def drop(self, why: str) -> None:
+        """It is not waited for any more."""
+        self._service.logger.warn("PROTOCOL(V1): [%s] dropped: %s", self._session.address, why)
+        self._transport.abort()
 
     def _send(self, answers: bytes) -> None:
         self._service.set_timer()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock.nsqlookupd.registrations import NEVER, Registrations
 from penstock.nsqlookupd.waiting import Waiting
+from penstock.nsqlookupd.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,7 @@ class Service:
             options.inactive_producer_timeout, options.tombstone_lifetime, self.waiting.changed
         )
         self.connections: set[Connection] = set()
+        self.watch: Watch[Connection] = Watch(options.inactive_producer_timeout)
         self.started = clock()
         self._clock = clock
         self._loop = asyncio.get_running_loop()
@@ -54,7 +56,7 @@ class Service:
 
     def set_timer(self) -> None:
         """What time changes is changed when it is time: somebody may wait for it."""
-        when = self.registrations.next_time
+        when = min(self.registrations.next_time, self.watch.next)
         if when >= self._timer_at:
             return
         if self._timer is not None:
@@ -64,7 +66,8 @@ class Service:
 
     def _ring(self) -> None:
         self._timer, self._timer_at = None, NEVER
-        self.advance()
+        for connection, why in self.watch.look(self.advance()):
+            connection.drop(why)
         self.set_timer()
 
     def stop(self) -> None:

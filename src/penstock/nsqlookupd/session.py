@@ -30,6 +30,11 @@ class Session:
         self._nsqd: Nsqd | None = None
         self.ended = False
 
+    @property
+    def known(self) -> bool:
+        """It has said who it is."""
+        return self._nsqd is not None
+
     def received(self, data: bytes, now: int) -> bytes:
         """What is answered; `now` is in ns."""
         if self.ended:
