@@ -27,6 +27,13 @@ from penstock.protocol.batch import (
     span,
 )
 
+try:
+    import cython
+except ImportError:  # a plain build has no need of Cython
+    from penstock import plain as cython  # type: ignore[no-redef]
+if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
+
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Sequence
@@ -98,7 +105,7 @@ class Tail:
         needed = made + size
         if made > HEADER and needed > LARGEST:
             needed += made  # a large batch of many puts is not moved at each of them
-        self._chunk = bytearray(max(needed, min(LARGEST, max(SMALLEST, 2 * len(old)))))
+        self._chunk = _room_for(max(needed, min(LARGEST, max(SMALLEST, 2 * len(old)))))
         if self._fill > self._used:
             self._chunk[:made] = old[self._used : self._fill]
             self._fill = made
@@ -185,3 +192,8 @@ class Tail:
         if data is self._chunk:
             self._hint, self._hint_at = next_, stop
         return Block(first_at(data, at), next_, memoryview(data)[at:stop])
+
+
+def _room_for(size: int) -> bytearray:
+    """So many bytes, of whatever; only what is written is read."""
+    return PyByteArray_FromStringAndSize(cython.NULL, size) if cython.compiled else bytearray(size)

@@ -139,6 +139,17 @@ def test_bodies_framed_as_in_an_mpub_become_the_same_records(bodies: list[bytes]
     assert (end, from_frame) == (room, one_by_one)
 
 
+@pytest.mark.parametrize("first", [0x9, 0xF, 0x99, 0x9F, 0xFF, 0x123456789ABCDEFF, 0x7FFFFFFFFFFFFF9F, 2**63 - 1])
+def test_ids_count_up_through_every_digit(first: int) -> None:
+    # given an id, when many bodies are put from there on
+    count = 300
+    data = bytearray(count * (RECORD + 1))
+    put_framed(data, 0, (struct.pack(">I", 1) + b"x") * count, 0, count, TIME, first)
+    # then each has the one that follows
+    found = [data[at + RECORD - 16 : at + RECORD].decode() for at in range(0, len(data), RECORD + 1)]
+    assert found == [f"{first + number:016x}" for number in range(count)]
+
+
 @pytest.mark.parametrize("size", [0, 1, HEADER - 1])
 def test_a_batch_smaller_than_its_header_is_not_sealed(size: int) -> None:
     with pytest.raises(ValueError, match="no such batch"):
