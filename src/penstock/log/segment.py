@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from penstock.log.disk import Disk, OpenFile
 
+_MARKED: Final = 1 << 20  # bytes flushed that are worth a write to the index, while more are written
 _HINTS: Final = 32  # places remembered for readers that go on where they stopped
 
 
@@ -230,7 +231,8 @@ class Segment:
     def flushed_to(self, position: int, until: int = MAX_ID) -> bytes:
         """The bytes up to `position` are on the device: the index entries that may be written now.
 
-        None behind the offset `until`: from there on a recovery has to look.
+        None behind the offset `until`: from there on a recovery has to look. And none yet where it is busy and they
+        would save a recovery little.
         """
         self.flushed = max(self.flushed, position)
         if self.flushed == self.position:
@@ -238,6 +240,8 @@ class Segment:
             if self._file is not None:
                 self._file.unflushed = False
         index = self.index
+        if self.dirty and index.written and self.flushed - index.positions[index.written - 1] < _MARKED:
+            return b""
         entries = index.unwritten(self.flushed, self.seed_of_index, until)
         whole = self.closed and self.position and not self.dirty and self.end <= until
         if whole and index.sealed is None and not self.tail_bad:

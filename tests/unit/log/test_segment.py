@@ -357,6 +357,20 @@ def test_a_mark_is_only_written_when_all_before_it_is_flushed() -> None:
     assert len(read_file(segment, segment.index_path)) == len(segment.index) * ENTRY
 
 
+def test_a_busy_segment_does_not_write_its_marks_with_every_flush() -> None:
+    # given a segment of which the beginning was flushed while more was written
+    segment = new_segment()
+    filled(segment, [20_000] * 200, of=2)
+    segment.write_index(segment.flushed_to(segment.index.at(3).position))
+    written = read_file(segment, segment.index_path)
+    # when a little more is flushed, then its marks are not worth a write
+    segment.write_index(segment.flushed_to(segment.index.at(9).position))
+    assert read_file(segment, segment.index_path) == written
+    # and when much more is, they are
+    segment.write_index(segment.flushed_to(segment.index.at(30).position))
+    assert len(read_file(segment, segment.index_path)) == 31 * ENTRY
+
+
 def test_a_sealed_segment_is_not_read_to_be_recovered() -> None:
     segment, expected = long()
     segment.closed = True
