@@ -59,6 +59,7 @@ class Disk:
         self.clean = False  # the last process closed all files in order: no write was cut short
         self._on_damage = on_damage
         self._open: OrderedDict[str, OpenFile] = OrderedDict()
+        self._latest: OpenFile | None = None  # which stands at the end of these, unless one was opened since
         self._leaving: list[OpenFile] = []  # closed while a thread used them
 
     def __len__(self) -> int:
@@ -68,18 +69,21 @@ class Disk:
         """The open file of `path`; good until the next call that opens another, unless it is pinned or unflushed."""
         file = self._open.get(path)
         if file is not None:
+            self._latest = None
             self._open.move_to_end(path)
             return file
         self._close_left()
         while len(self) >= self.limit and (self._close_one(flush=False) or self._close_one(flush=True)):
             pass
+        self._latest = None
         file = OpenFile(path, self._descriptor(path, create))
         self._open[path] = file
         return file
 
     def used(self, file: OpenFile) -> None:
         """It is not the one longest unused."""
-        if file.path in self._open:
+        if file is not self._latest and file.path in self._open:
+            self._latest = file
             self._open.move_to_end(file.path)
 
     def _descriptor(self, path: str, create: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Final, Generic, TypeVar
 
-NEVER: Final = 1 << 63
+NEVER: Final = (1 << 63) - 1
 _VOID: Final = 64  # alarms that are void, beside as many as are not, before the heap is made anew
 
 Thing = TypeVar("Thing")
@@ -14,23 +14,20 @@ Thing = TypeVar("Thing")
 class Alarms(Generic[Thing]):
     """Each thing has one alarm, its earliest; what is set later than that is void, for it will be set again."""
 
-    __slots__ = ("_at", "_count", "_heap")
+    __slots__ = ("_at", "_count", "_heap", "next")
 
     def __init__(self) -> None:
         self._at: dict[Thing, int] = {}
         self._heap: list[tuple[int, int, Thing]] = []
         self._count = 0  # so that things are never compared
-
-    @property
-    def next(self) -> int:
-        """When the next one rings; perhaps a little before."""
-        return self._heap[0][0] if self._heap else NEVER
+        self.next = NEVER  # when the next one rings; perhaps a little before
 
     def set(self, thing: Thing, when: int) -> None:
         if when < self._at.get(thing, NEVER):
             self._at[thing] = when
             self._count += 1
             heapq.heappush(self._heap, (when, self._count, thing))
+            self.next = min(self.next, when)
             self._tidy()
 
     def drop(self, thing: Thing) -> None:
@@ -52,4 +49,5 @@ class Alarms(Generic[Thing]):
             if self._at.get(thing) == when:
                 del self._at[thing]
                 found.append(thing)
+        self.next = self._heap[0][0] if self._heap else NEVER
         return found

@@ -1,3 +1,4 @@
+# cython: annotation_typing=False
 """A TCP connection: bytes from the socket to its session and back. Knows asyncio; no command and no broker.
 
 All connections receive into one shared buffer (see `protocol/inbox.py`). What a turn gives a connection to send goes
@@ -30,11 +31,12 @@ _OWED: Final = 4096  # answers that wait for the device, at which it is not read
 _PENDING: Final = 4 << 20  # or bytes that were published and are not answered
 _HEAVY: Final = 64 << 10  # bytes held for a client that are not worth counting: most reads leave some
 _CRUMB: Final = 8 << 10  # a read is small up to here,
+_UNSENT: Final = UNSENT
 _CRUMBS: Final = 8  # and after so many small ones a busy consumer's FINs are taken together
 
 
-class Connection(asyncio.BufferedProtocol):
-    """One client."""
+class Wire:
+    """One client, but for what asyncio wants its protocols to be, which is no base for a compiled class."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -62,14 +64,13 @@ class Connection(asyncio.BufferedProtocol):
         service.admit(self.session)
         service.logger.info("TCP: new client(%s)", self.session.name)
 
-    def get_buffer(self, sizehint: int) -> Buffer:
+    def get_buffer(self, _sizehint: int) -> Buffer:
         return self.session.inbox.room()
 
     def buffer_updated(self, nbytes: int) -> None:
-        service = self._service
+        service, session = self._service, self.session
         service.begin_turn()
         self.heard = service.clock.now
-        session = self.session
         session.received(nbytes)
         if session.held:
             self._listen()
@@ -134,14 +135,14 @@ class Connection(asyncio.BufferedProtocol):
         parts, self._parts = self._parts, []
         transport, session = self._transport, self.session
         if parts and not transport.is_closing():
-            full = session.unsent >= UNSENT
+            full = session.unsent >= _UNSENT
             transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
             session.unsent = transport.get_write_buffer_size()
-            if full and session.unsent < UNSENT:  # the loop tells of this only where it was congested
+            if full and session.unsent < _UNSENT:  # the loop tells of this only where it was congested
                 self._ask_for_more()
             if self._heavy or session.unsent > _HEAVY:
                 self._weigh()
-        if session.ended:
+        if session.ending and session.ended:
             self._clean = True
             transport.close()
             return
@@ -153,7 +154,7 @@ class Connection(asyncio.BufferedProtocol):
         """All that was said in plain is said; what was heard behind it was not plain."""
         session, transport = self.session, self._transport
         session.upgrade = None
-        tunnel = self._transport = upgrade(self, transport, agreement, self._service)
+        tunnel = self._transport = upgrade(self, transport, agreement, self._service)  # type: ignore[arg-type]
         if self._deaf:
             self._deaf = False
             transport.resume_reading()
@@ -198,3 +199,7 @@ class Connection(asyncio.BufferedProtocol):
         """The client is not there any more."""
         self._service.logger.warn("PROTOCOL(V2): [%s] dropped: %s", self.session.name, why)
         self._transport.abort()
+
+
+class Connection(Wire, asyncio.BufferedProtocol):
+    """One client, as asyncio knows it."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from penstock.broker.channel import Surroundings
 from penstock.broker.topic import Topic
@@ -58,7 +58,7 @@ class Ticket(Protocol):
 class Put:
     """What is in the open batch, and who waits for it."""
 
-    __slots__ = ("begun", "bytes", "count", "then", "tickets")
+    __slots__ = ("begun", "bytes", "count", "end", "then", "tickets")
 
     def __init__(self) -> None:
         self.then: Callable[[], None] | None = None  # before they are answered
@@ -66,6 +66,7 @@ class Put:
         self.tickets: list[Ticket] = []
         self.count = 0
         self.bytes = 0
+        self.end = 0  # of the log behind it: committed up to there, they are answered
 
     def add(self, ticket: Ticket, count: int, size: int) -> None:
         self.tickets.append(ticket)
@@ -77,20 +78,13 @@ class Put:
             ticket.done(error)
 
 
-class _Waiting(NamedTuple):
-    """A batch that is written, and flushed before it is answered."""
-
-    end: int
-    put: Put
-
-
 class Home:
     """One topic of a node, with its log."""
 
     __slots__ = (
         "_bodies", "_clock", "_deferred", "_dirty", "_meters", "_put", "_run", "_seen", "_sure", "_tickets",
-        "_unreadable", "_waiting", "_warm_at", "_warming", "alone", "log", "number", "retention", "stands_since",
-        "topic", "writing",
+        "_unreadable", "_waiting", "_warm_at", "_warming", "alone", "flushed_at", "log", "number", "retention",
+        "stands_since", "topic", "writing",
     )  # fmt: skip
 
     def __init__(
@@ -112,6 +106,7 @@ class Home:
     ) -> None:
         self.log = log
         self._sure = sure  # whether what was flushed may be answered: its channels are on the device, too
+        self.flushed_at = -1 << 62  # when its last flush began: long ago
         self._dirty = dirty  # the turn's end is to look at it
         self.number = -1  # in the journal
         self.retention = Limits(NODES, NODES)  # what was asked for of this topic alone
@@ -122,7 +117,7 @@ class Home:
         self._clock = clock
         self._meters = meters
         self._run = run
-        self._waiting: deque[_Waiting] = deque()  # for a flush
+        self._waiting: deque[Put] = deque()  # written, and answered when they are committed
         self._deferred: list[Ticket] = []  # for a flush of the timetable
         self._seen = -1
         self._warming = False
@@ -206,7 +201,7 @@ class Home:
             return None  # behind what a thread writes
         self._put = Put()
         try:
-            if isinstance(self.log, TopicLog) and self.log.pending >= APART:
+            if isinstance(self.log, TopicLog) and self._is_for_a_thread(self.log):
                 work = self.log.write_apart(self._clock.wall, key=key)
                 self.writing = True
                 self._run(work, lambda: self._written_apart(work, put))
@@ -217,6 +212,10 @@ class Home:
             return error
         self._written(put)
         return None
+
+    def _is_for_a_thread(self, log: TopicLog) -> bool:
+        """The open batch would hold the loop: it is large, or the last write took long."""
+        return log.pending >= APART or (log.pending > 0 and log.disk.files.slow)
 
     def _written_apart(self, work: Work, put: Put) -> None:
         self.writing = False
@@ -233,7 +232,8 @@ class Home:
         self.topic.message_bytes += put.bytes
         if put.then is not None:
             put.then()
-        self._waiting.append(_Waiting(self.log.end, put))
+        put.end = self.log.end
+        self._waiting.append(put)
         self.committed()
 
     def answer_repeat(self, ticket: Ticket) -> None:
@@ -244,7 +244,8 @@ class Home:
         put = Put()
         put.add(ticket, 0, 0)
         put.begun = self._clock.now
-        self._waiting.append(_Waiting(self.log.end, put))
+        put.end = self.log.end
+        self._waiting.append(put)
         self.committed()
 
     def committed(self) -> None:
@@ -257,7 +258,7 @@ class Home:
     def _answer_up_to(self, committed: int) -> None:
         waiting = self._waiting
         while waiting and waiting[0].end <= committed:
-            self._answer(waiting.popleft().put)
+            self._answer(waiting.popleft())
         if self._deferred and isinstance(self.log, TopicLog) and not self.log.timetable.dirty:
             deferred, self._deferred = self._deferred, []
             for ticket in deferred:
@@ -274,8 +275,8 @@ class Home:
         waiting, self._waiting = self._waiting, deque()
         deferred, self._deferred = self._deferred, []
         alone, self.alone = self.alone, deque()
-        for entry in waiting:
-            entry.put.failed(error)
+        for put in waiting:
+            put.failed(error)
         for ticket in [*deferred, *(ticket for _, ticket in alone)]:
             ticket.done(error)
 
@@ -356,9 +357,9 @@ class Home:
         return self.log.flush_due or bool(self._deferred)
 
     @property
-    def work_due(self) -> bool:
-        """There is more to do for a thread, now that one came back."""
-        return self.flush_due or (isinstance(self.log, TopicLog) and self.log.delete_due)
+    def delete_due(self) -> bool:
+        """Something is to go."""
+        return isinstance(self.log, TopicLog) and self.log.delete_due
 
     def flush_work(self) -> Work | None:
         """What a thread has to do for the log and its timetable; what waits for it is answered by `flushed`."""

@@ -89,7 +89,9 @@ class Options(Standing):
     )
     max_bytes_per_file: int = option(100 << 20, "the size at which a segment of a topic's log is closed")
     sync_every: int = option(
-        2500, "flush a topic to the device after so many messages; with 1, publishes are answered when they are flushed"
+        2500,
+        "flush a topic to the device after so many messages, a hundred times a second at most; with 1, publishes are "
+        "answered when they are flushed",
     )
     sync_timeout: Duration = option(
         duration("2s"), "flush to the device, and write down what consumers did, after this time", least=1

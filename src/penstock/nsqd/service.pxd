@@ -9,8 +9,11 @@ cdef class Service:
     cdef public bint _ending
     cdef public long long _begun
     cdef public dict _outgoing, _pumping, _beats
-    cdef public object _timer, _timer_at
+    cdef public object _timer
+    cdef public long long _timer_at, _beat_at
 
+    cpdef read_clock(self)
     cpdef begin_turn(self)
+    cdef _set_timer(self)
     cpdef pump(self, channel)
     cpdef outgoing(self, connection)

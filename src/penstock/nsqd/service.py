@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.daemon import no_memory
 from penstock.daemon.standing import TlsRequired
+from penstock.nsqd.alarms import NEVER
 from penstock.nsqd.gate import Gate
 from penstock.nsqd.home import Clock
 from penstock.nsqd.watch import Watch
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from penstock.daemon.logging import Logger
     from penstock.daemon.security import Security
     from penstock.log.work import Work
-    from penstock.nsqd.connection import Connection
+    from penstock.nsqd.connection import Wire
     from penstock.nsqd.lookup import Lookups
     from penstock.nsqd.node import Node
     from penstock.nsqd.options import Options
@@ -83,17 +84,18 @@ class Service:
         self._security = security
         self._authority = authority
         self._asking: set[asyncio.Task[None]] = set()
-        self.connections: set[Connection] = set()
-        self.of_session: dict[Session, Connection] = {}
+        self.connections: set[Wire] = set()
+        self.of_session: dict[Session, Wire] = {}
         self._loop = asyncio.get_running_loop()
         self._pool = ThreadPoolExecutor(THREADS, "penstock-disk")
         self._at_work = 0
         self._ending = False
-        self._outgoing: dict[Connection, None] = {}
+        self._outgoing: dict[Wire, None] = {}
         self._pumping: dict[Channel, None] = {}
-        self._resting: list[Connection] = []
+        self._resting: list[Wire] = []
         self._watch = Watch()
         self._beats: dict[int, OrderedDict[Session, int]] = {}  # by interval: when the next one is due
+        self._beat_at = NEVER  # when somebody may want a heartbeat, or a look; perhaps a little before
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0
         self.started = time.time_ns()
@@ -132,14 +134,14 @@ class Service:
         """It may have something to give at the end of the turn."""
         self._pumping[channel] = None
 
-    def outgoing(self, connection: Connection) -> None:
+    def outgoing(self, connection: Wire) -> None:
         """It has something to send at the end of the turn."""
         self._outgoing[connection] = None
         self.begin_turn()
 
     # --- resting
 
-    def rest(self, connection: Connection) -> None:
+    def rest(self, connection: Wire) -> None:
         """It wants to be told in a moment, with all others that do."""
         if not self._resting:
             self._loop.call_later(REST, self._rested)
@@ -174,10 +176,7 @@ class Service:
     # --- time
 
     def _set_timer(self) -> None:
-        when = min(self.node.next_time(), self._watch.next)
-        for queue in self._beats.values():
-            if queue:
-                when = min(when, next(iter(queue.values())))
+        when = min(self.node.next_time(), self._beat_at)
         if self._timer is not None and self._timer_at <= when:
             return
         if self._timer is not None:
@@ -194,6 +193,8 @@ class Service:
             self._beat(interval, queue)
         for session, why in self._watch.look(self.clock.now):
             self.of_session[session].drop(why)
+        beats = (next(iter(queue.values())) for queue in self._beats.values() if queue)
+        self._beat_at = min(self._watch.next, *beats)
 
     def admit(self, session: Session) -> None:
         """It is new here."""
@@ -201,6 +202,7 @@ class Service:
         if required or self._authority is not None:
             session.gate = Gate(session, None if self._authority is None else self.ask, tls_required=required)
         self._watch.add(session, self.clock.now)
+        self._beat_at = min(self._beat_at, self._watch.next)
         self.beats(session)
 
     def release(self, session: Session) -> None:
@@ -214,6 +216,7 @@ class Service:
         session.beating = interval = session.agreement.heartbeat_interval
         if interval:
             self._beats.setdefault(interval, OrderedDict())[session] = self.clock.now + interval
+            self._beat_at = min(self._beat_at, self.clock.now + interval)
 
     def still(self, session: Session) -> None:
         """No heartbeats for it any more, and nothing that holds it."""

@@ -25,7 +25,8 @@ cdef class Session:
     cdef public bint ending, held, moved, _cut_off
     cdef public object upgrade, gate, tls
     cdef public long long unsent, sent, pending, beating
-    cdef public object _out, _parser, _owed, _deliveries
+    cdef public object _out, _parser, _deliveries
+    cdef public list _owed
 
     cpdef received(self, Py_ssize_t size)
     cpdef write(self, bytes data)

@@ -120,7 +120,7 @@ class Session:
         self._cut_off = False  # the client sent its last while it was held
         self._out = out
         self._parser = Parser(service.limits)
-        self._owed: deque[Owed | Ready] = deque()
+        self._owed: list[Owed | Ready] = []
         self._deliveries: deque[tuple[int, Sequence[int]]] = deque()  # where each begins in the stream, and what it is
 
     # --- bytes
@@ -218,11 +218,16 @@ class Session:
 
     def send_owed(self) -> None:
         """What is known of the answers that are owed, in order."""
-        owed = self._owed
-        while owed and (frame := owed[0].frame) is not None:
-            self.write(frame)
-            if owed.popleft().last:
-                owed.clear()
+        owed, known = self._owed, 0
+        for each in owed:
+            if each.frame is None:
+                break
+            self.write(each.frame)
+            known += 1
+            if each.last:
+                known = len(owed)
+                break
+        del owed[:known]
 
     def fail(self, error: ClientError) -> None:
         """Tell the client what was wrong; a fatal error ends the conversation."""

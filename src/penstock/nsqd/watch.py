@@ -23,18 +23,11 @@ class Watch:
     def __init__(self) -> None:
         self._new: OrderedDict[Session, int] = OrderedDict()  # when they are looked at, the first ones first
         self._old: OrderedDict[Session, tuple[int, int]] = OrderedDict()  # and how much of a command they had sent
-
-    @property
-    def next(self) -> int:
-        when = NEVER
-        if self._new:
-            when = next(iter(self._new.values()))
-        if self._old:
-            when = min(when, next(iter(self._old.values()))[0])
-        return when
+        self.next = NEVER  # when `look` may find somebody; perhaps a little before
 
     def add(self, session: Session, now: int) -> None:
         self._new[session] = now + FIRST
+        self.next = min(self.next, now + FIRST)
 
     def remove(self, session: Session) -> None:
         self._new.pop(session, None)
@@ -54,6 +47,8 @@ class Watch:
                 self._again(session, now)
             else:
                 yield session, f"a command that does not become whole in {EACH // 10**9} s"
+        new = next(iter(self._new.values()), NEVER)
+        self.next = min(new, next(iter(self._old.values()), (NEVER, 0))[0])
 
     def _again(self, session: Session, now: int) -> None:
         session.moved = False

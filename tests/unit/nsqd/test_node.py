@@ -10,6 +10,7 @@ import pytest
 
 from penstock.errors import DiskFull, PenstockError, Refused
 from penstock.log.files import read_whole, replace
+from penstock.nsqd.node import PACE
 from tests.kit import FailingFiles, MemoryFiles
 from tests.unit.nsqd.world import PATH, S, Ticket, World
 
@@ -272,6 +273,31 @@ def test_sync_every_0_flushes_by_time_only() -> None:
     assert world.log("t").flushed == 11
 
 
+def test_a_busy_topic_is_flushed_a_hundred_times_a_second_and_its_last_message_too() -> None:
+    # given a topic that was flushed a moment ago
+    world = World(sync_every=2)
+    world.publish("t", b"a", b"b")
+    world.work()
+    # when it is given as much as a flush is due for
+    world.publish("t", b"c", b"d")
+    # then the flush waits
+    assert not world.works
+    assert world.log("t").flushed == 2
+    # and its time comes, without another publish
+    assert world.node.next_time() == world.clock.now + PACE
+    world.tick(PACE / 10**9)
+    assert world.log("t").flushed == 4
+
+
+def test_a_publish_that_waits_for_its_flush_waits_for_no_other_time() -> None:
+    world = World(sync_every=1)
+    tickets = []
+    for _ in range(3):
+        tickets.append(world.publish("t", b"a"))
+        world.work()
+    assert [ticket.answers for ticket in tickets] == [[None]] * 3
+
+
 # --- nsqd.dat
 
 
@@ -443,6 +469,22 @@ def test_a_large_batch_that_cannot_be_written_is_answered_so_and_what_stood_behi
     assert world.log("t").end == 2
     world.kill()
     assert world.bodies("t", [0, 1]) == [b"a", b"c"]
+
+
+def test_while_the_device_is_slow_a_thread_writes_whatever_is_published() -> None:
+    # given a disk whose last write took long
+    world = World()
+    world.publish("t", b"a")
+    world.files.slow = True
+    # when something is published, then the loop does not wait for it
+    small = world.publish("t", b"b")
+    assert small.answers == []
+    world.work()
+    assert small.answers == [None]
+    # and when a write was fast again, then the next one is made at once
+    world.files.slow = False
+    assert world.publish("t", b"c").answers == [None]
+    assert world.bodies("t", range(3)) == [b"a", b"b", b"c"]
 
 
 def test_a_topic_may_be_deleted_while_a_thread_writes_to_it() -> None:
