@@ -2,7 +2,7 @@ PYTHON ?= python3
 JOBS ?= 2
 SIMULATIONS ?= 100
 MINUTES ?= 5
-CODE ?= src tests typings scripts/docs.py hot_modules.py $(wildcard bench)
+CODE ?= src tests typings scripts/docs.py scripts/figures.py hot_modules.py $(wildcard bench)
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
 PLAIN := $(wildcard tests/unit/protocol tests/unit/log tests/unit/broker tests/unit/client)
@@ -42,8 +42,9 @@ demo: compiled ## see it work: a node is killed under load, archives, SQL, a rep
 	@rm -rf build/demo
 	@$(BIN)/python -m penstock.cli.demo --folder build/demo
 
-docs: .venv/ready ## the pages of docs/ that are made from the code
+docs: .venv/ready ## the pages of docs/ that are made from the code, and the tables of figures from bench/results/
 	$(BIN)/python scripts/docs.py
+	$(BIN)/python scripts/figures.py
 
 annotate: .venv/ready ## Cython's view of the hot modules, as HTML in annotate/
 	$(BIN)/python -c 'import hot_modules; hot_modules.annotate("annotate")'

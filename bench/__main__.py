@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench import appending, clients, deferring, memory, reading, recovering, serving, sparking, streams, topics
+from bench import appending, clients, deferring, memory, peers, reading, recovering, serving, sparking, streams, topics
 from bench.facts import facts
 from bench.load import Load, quick
 
@@ -26,6 +26,7 @@ PARTS = {
     "topics": topics.rows,
     "memory": memory.rows,
     "serve": serving.rows,
+    "peer": peers.rows,
     "streams": streams.rows,
     "spark": sparking.rows,
     "client": clients.rows,

@@ -1,14 +1,13 @@
-"""Our nsqd over TCP and HTTP: beside a bare server, and beside another nsqd where PEER_NSQD names one."""
+"""Our nsqd over TCP, beside a bare server."""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bench.daemons import OURS, bare, nsqd
 from bench.load import BODIES, COUNT, Load
 from bench.measure import Row, alternate
-from penstock.bench.loads import http, pub, pubsub, sub
+from penstock.bench.loads import pub
 from penstock.bench.settings import Settings
 from penstock.protocol.requests import mpub
 from penstock.protocol.requests import pub as single
@@ -19,17 +18,11 @@ if TYPE_CHECKING:
     from penstock.bench.figures import Figure
     from penstock.bench.settings import Server
 
-_FLAGS: Final = {"memory": ["--mem-queue-size=10000000"], "default flags": []}
-
 
 def rows(load: Load) -> Iterator[Row]:
     with nsqd(load, *OURS) as ours:
         for name, batch in ((f"MPUB of {COUNT}", COUNT), ("PUB, one by one", 1)):
             yield _beside_a_bare_one(load, name, batch, ours)
-    if peer := os.environ.get("PEER_NSQD"):
-        for kind, flags in _FLAGS.items():
-            with nsqd(load, *OURS, *flags) as ours, nsqd(load, peer, *flags) as other:
-                yield from _beside_a_peer(load, kind, ours, other)
 
 
 def _beside_a_bare_one(load: Load, name: str, batch: int, ours: Server) -> Row:
@@ -37,18 +30,6 @@ def _beside_a_bare_one(load: Load, name: str, batch: int, ours: Server) -> Row:
     command = mpub(settings.topic, BODIES) if batch > 1 else single(settings.topic, BODIES[0])
     with bare(len(command)) as other:
         return _row(load, name, lambda server: _rate(pub.run(server, settings)), ours, other)
-
-
-def _beside_a_peer(load: Load, kind: str, ours: Server, peer: Server) -> Iterator[Row]:
-    loads: list[tuple[str, Callable[[Server], float]]] = [
-        (f"MPUB of {COUNT}", lambda server: _rate(pub.run(server, _settings(load)))),
-        ("PUB, one by one", lambda server: _rate(pub.run(server, _settings(load, batch=1)))),
-        ("SUB and FIN", lambda server: _rate(sub.run(server, _settings(load)))),
-        ("both at once: out", lambda server: pubsub.run(server, _settings(load))[1].value),
-        ("HTTP /pub", lambda server: _rate(http.run(server, _settings(load, batch=1, connections=16)))),
-    ]
-    for name, run in loads:
-        yield _row(load, f"{name}, peer: {kind}", run, ours, peer)
 
 
 def _row(load: Load, name: str, rate: Callable[[Server], float], ours: Server, other: Server) -> Row:
