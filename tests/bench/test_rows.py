@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-SLOW = {"spark"}  # starts Java
+MARKS = {
+    "spark": [pytest.mark.slow],  # starts Java
+    "peer": [pytest.mark.skipif("PEER_NSQD" not in os.environ, reason="PEER_NSQD names no other nsqd")],
+}
 
 
-@pytest.mark.parametrize("part", [pytest.param(part, marks=[pytest.mark.slow] * (part in SLOW)) for part in PARTS])
+@pytest.mark.parametrize("part", [pytest.param(part, marks=MARKS.get(part, [])) for part in PARTS])
 def test_each_part_gives_its_rows(part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # when a part is measured with hardly any load
     code = main([part, "--quick", f"--directory={tmp_path}", f"--json={tmp_path / 'result.json'}"])

@@ -338,6 +338,10 @@ class Simulation:
         assert self.world.journal.failed is None
         self.model.troubled = False
 
+    def drag(self) -> None:
+        """Writes take long from now on, so that threads make them; or no more."""
+        self.world.files.slow = not self.world.files.slow
+
     def chill(self) -> None:
         """What is read now has to come from the device first, or is in memory again."""
         cold = self.world.beneath.cold

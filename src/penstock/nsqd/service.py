@@ -193,8 +193,10 @@ class Service:
             self._beat(interval, queue)
         for session, why in self._watch.look(self.clock.now):
             self.of_session[session].drop(why)
-        beats = (next(iter(queue.values())) for queue in self._beats.values() if queue)
-        self._beat_at = min(self._watch.next, *beats)
+        self._beat_at = self._watch.next
+        for queue in self._beats.values():
+            if queue:
+                self._beat_at = min(self._beat_at, next(iter(queue.values())))
 
     def admit(self, session: Session) -> None:
         """It is new here."""
