@@ -15,6 +15,7 @@ cdef class Connection(Asker):
 
     cdef _weigh(self)
     cdef _go_on(self)
+    cdef _feed_held(self)
     cdef _take_up(self)
     cdef _settle(self)
     cdef _answer(self, Request request)

@@ -187,13 +187,21 @@ class Connection(Asker):
                 turn -= 1
                 self._answer(requests.pop(0))
             elif self._held:
-                now, self._held = self._held[:SLICE], self._held[SLICE:]
-                self._parser.feed(bytes(now))
+                self._feed_held()
             else:
                 break
         if self._out:
             self._flush()
         self._settle()
+
+    def _feed_held(self) -> None:
+        """A slice of what is held, or as much of a body as is there: no request hides in that."""
+        size = self._parser.missing or SLICE
+        now, self._held = self._held[:size], self._held[size:]
+        if self._parser.missing:
+            self._parser.feed_body(now)
+        else:
+            self._parser.feed(bytes(now))
 
     @_alone
     def _have(self, what: int) -> None:

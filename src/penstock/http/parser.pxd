@@ -10,6 +10,6 @@ cdef class Parser:
     cdef public Head _head
     cdef public Request _request
     cdef public object _body, _find, _guard, _headers, _http, _limits, _peer, _seen, _silent, _target
-    cdef public Py_ssize_t _room
+    cdef public Py_ssize_t missing, _room, _size
 
     cpdef feed(self, bytes data)

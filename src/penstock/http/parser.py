@@ -39,7 +39,8 @@ class Parser:
 
     __slots__ = (
         "_body", "_find", "_guard", "_head", "_headers", "_http", "_limits", "_peer", "_request", "_room", "_seen",
-        "_silent", "_target", "_upgrades", "awaits_continue", "expected", "finished", "phase", "refused", "requests",
+        "_silent", "_size", "_target", "_upgrades", "awaits_continue", "expected", "finished", "missing", "phase",
+        "refused", "requests",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +57,7 @@ class Parser:
         self.refused = False  # and the client does not know it
         self.awaits_continue = False  # it sends the body when it is asked to
         self.expected = 0  # bytes of that body at most
+        self.missing = 0  # bytes that are all of the body that is read, where its length was told
         self._find = find
         self._guard = guard
         self._limits = limits
@@ -66,7 +68,8 @@ class Parser:
         self._target = b""
         self._headers: dict[bytes, bytes] = {}
         self._room = limits.head
-        self._body: bytes | bytearray = b""
+        self._body: list[bytes] = []
+        self._size = 0  # of the body, as far as it is there
         self._upgrades = False  # httptools takes what follows for another protocol
         self._silent = 0  # bytes that changed nothing of what was
         self._seen: tuple[int, ...] = ()
@@ -74,7 +77,7 @@ class Parser:
     @property
     def held(self) -> int:
         """Bytes of a request that is not whole."""
-        return len(self._body) + len(self._target) + self._limits.head - self._room
+        return self._size + len(self._target) + self._limits.head - self._room
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes, at most SLICE of them."""
@@ -101,6 +104,10 @@ class Parser:
             self._bound(len(data))
         elif begun == IDLE and len(self.requests) == count + 1:
             self._head = learn(data, self.requests[count])
+
+    def feed_body(self, data: memoryview) -> None:
+        """Take the next bytes, at most as many as are `missing`."""
+        self._http.feed_data(data)
 
     def _parse(self, data: bytes) -> None:
         try:
@@ -147,14 +154,16 @@ class Parser:
         self._target = b""
         self._headers = {}
         self._room = self._limits.head
-        self._body = b""
+        self._body = []
+        self._size = self.missing = 0
+        self._seen = ()
 
     def _bound(self, size: int) -> None:
         """Refuse what is endless and not told of here: a header, which httptools keeps until it ends, and chunks' own.
 
         Where a limit is told, it holds to the byte, wherever the bytes were cut; this one is only to hold at all.
         """
-        seen = (self.phase, len(self._target), self._room, len(self._body))
+        seen = (self.phase, len(self._target), self._room, self._size)
         if seen != self._seen:
             self._seen = seen
             self._silent = 0
@@ -190,23 +199,20 @@ class Parser:
             self._begin_request()
 
     def on_body(self, part: bytes) -> None:
-        request, body = self._request, self._body
+        request = self._request
         if request is None:
             return
-        if not body:
-            self._body = part
-        elif isinstance(body, bytearray):
-            body += part
-        else:
-            self._body = bytearray(body) + part
+        self._body.append(part)
+        self._size += len(part)
+        self.missing = max(0, self.missing - len(part))
         self.awaits_continue = False
-        if len(self._body) > request.route.max_body:
+        if self._size > request.route.max_body:
             self._stop(_too_big(request.route))
 
     def on_message_complete(self) -> None:
         request = self._request
         if request is not None:
-            request.body = bytes(self._body)
+            request.body = b"".join(self._body)
             self._complete(request)
 
     # --- what is asked of a head
@@ -239,7 +245,7 @@ class Parser:
         route = request.route
         encoding = headers.get(b"transfer-encoding")
         if encoding is None:
-            self.expected = size = int(headers.pop(b"content-length"))
+            self.expected = self.missing = size = int(headers.pop(b"content-length"))
         elif encoding.strip().lower() != b"chunked":
             self._stop(ENCODED)
         elif not request.minor:  # HTTP/1.0 has no chunks: who sent it and who passed it on may not agree where it ends

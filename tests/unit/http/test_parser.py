@@ -171,6 +171,23 @@ def test_a_head_is_bounded_to_the_byte() -> None:
     assert [status(each) for each in feed(parser(), get("/echo", *["X: y"] * 40))] == [431]
 
 
+def test_a_body_of_a_known_length_may_come_in_any_pieces() -> None:
+    # given request upon request on one connection, each of which has much of its body behind its head
+    parsing, body = parser(), bytes(range(256)) * 1000
+    for number in range(10):
+        head = post(body)[: -len(body)]
+        feed(parsing, head + body[:9000])
+        assert (parsing.phase, parsing.missing) == (BODY, len(body) - 9000)
+        # when the rest is taken in whatever is there of it
+        parsing.feed_body(memoryview(body)[9000:200_000])
+        assert (parsing.missing, parsing.held > 200_000) == (len(body) - 200_000, True)
+        parsing.feed_body(memoryview(body)[200_000:])
+        # then it is whole, and nothing of it counts against the next
+        assert (parsing.phase, parsing.missing, len(parsing.requests)) == (IDLE, 0, number + 1)
+        assert parsing.requests[-1].body == body
+    assert {status(request) for request in parsing.requests} == {200}
+
+
 @pytest.mark.parametrize(
     "begin",
     [

@@ -142,7 +142,8 @@ class Publishing:
 
     def _framed(self, name: str, body: bytes) -> Publish:
         """Count and messages, each behind its size, as an MPUB over TCP; what stands behind the last is passed over."""
-        data = bytearray(len(body).to_bytes(4, "big") + body)
+        data = bytearray(len(body).to_bytes(4, "big"))
+        data += body
         options = self._service.options
         checked = MpubBody(options.max_msg_size, options.max_body_size)
         try:
