@@ -1,4 +1,6 @@
-"""format("nsq") in a Spark on this machine, beside its own ceilings in the same session: parquet, the rate source."""
+"""format("nsq") in a Spark on this machine, beside its own ceilings in the same session: parquet, the rate source, and
+a source and a sink in Python that do nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,20 @@ import shutil
 import struct
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bench.daemons import OURS, nsqd
+from bench.dummies import Dropping, Ready
 from bench.load import COUNT, SIZE, folder
 from bench.measure import Row, alternate, millions
 from penstock.errors import BenchFailed
 from penstock.spark.http import Access, Connection
 from penstock.spark.java import java_home
+from penstock.spark.source.planning import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,35 +55,27 @@ def rows(load: Load) -> Iterator[Row]:
     with nsqd(load, *OURS) as server, folder(load) as directory, session(Path(directory)) as spark:
         address = f"{server.http.host}:{server.http.port}" if server.http else ""
         _publish(address, count)
+        for each in (Ready, Dropping):
+            spark.dataSource.register(each)
         source = _Source(spark, address, Path(directory))
         parquet = str(Path(directory, "parquet"))
         source.batch().write.parquet(parquet)
         _noop(spark.read.parquet(parquet))  # warm
-        yield _row(
-            load,
-            "batch to noop",
-            count,
-            lambda: _noop(source.batch()),
-            lambda: _noop(spark.read.parquet(parquet)),
-            0.8,
-        )
-        yield _row(
-            load,
-            "AvailableNow to noop, steady",
-            count,
-            lambda: count / source.steady(),
-            lambda: _noop(spark.read.parquet(parquet)),
-            2 / 3,
-        )
-        yield _row(
-            load,
-            "batch to parquet",
-            count,
-            lambda: source.to_parquet(source.batch()),
-            lambda: source.to_parquet(spark.read.parquet(parquet)),
-            0.75,
-        )
+        yield from _batches(load, source, count, lambda: spark.read.parquet(parquet))
         yield _micro_batches(load, source)
+        yield _sink(load, _Sink(address, count, spark.read.parquet(parquet).select("body")))
+
+
+def _batches(load: Load, source: _Source, count: int, parquet: Callable[[], DataFrame]) -> Iterator[Row]:
+    def row(name: str, limit: str, ours: Callable[[], float], most: Callable[[], float], target: float = 0) -> Row:
+        return _row(load, name, limit, count, ours, most, target)
+
+    yield row("batch to noop", "parquet", lambda: _noop(source.batch()), lambda: _noop(parquet()), 0.8)
+    yield row("batch to noop", "ready batches", lambda: _noop(source.batch()), lambda: _noop(source.ready(count)))
+    steady = "AvailableNow to noop, steady"
+    yield row(steady, "parquet", lambda: count / source.steady(), lambda: _noop(parquet()), 2 / 3)
+    ours, most = partial(source.to_parquet, source.batch), partial(source.to_parquet, parquet)
+    yield row("batch to parquet", "parquet", ours, most, 0.75)
 
 
 @contextmanager
@@ -131,7 +128,14 @@ class _Source:
         options = {name: value for name, value in self._options.items() if name != "reader"}
         return self._spark.read.format("nsq").options(**options).load()
 
-    def to_parquet(self, frame: DataFrame) -> float:
+    def ready(self, count: int) -> DataFrame:
+        """As many rows as ours has, in as many partitions, by a source that only hands them over."""
+        most = Limits().split(count)
+        return self._spark.read.format("ready").options(total=str(count), most=str(most)).load()
+
+    def to_parquet(self, make: Callable[[], DataFrame]) -> float:
+        frame = make()
+
         def run(path: str) -> float:
             return _timed(lambda: frame.write.parquet(f"{path}/out"))
 
@@ -184,6 +188,32 @@ class _Source:
             shutil.rmtree(path)
 
 
+class _Sink:
+    """What a frame takes to be published, into a topic that is gone afterwards; and to be dropped."""
+
+    def __init__(self, address: str, count: int, frame: DataFrame) -> None:
+        self.count = count
+        self._address = address
+        self._frame = frame
+
+    def publish(self) -> float:
+        seconds = _timed(self._frame.write.format("nsq").mode("append").options(nsqd=self._address, topic="out").save)
+        connection = Connection(f"http://{self._address}", Access())
+        found = connection.json("/log?topic=out")["committed"]
+        if found != self.count or connection.ask("POST", "/topic/delete?topic=out").status != 200:
+            raise BenchFailed(f"{found} of {self.count} messages were published")
+        connection.close()
+        return seconds
+
+    def drop(self) -> float:
+        return _timed(self._frame.write.format("dropping").mode("append").save)
+
+
+def _sink(load: Load, sink: _Sink) -> Row:
+    sink.drop()  # warm
+    return _row(load, "the sink, body only", "dropped", sink.count, sink.publish, sink.drop, 0.75)
+
+
 def _last_batch(query: StreamingQuery) -> int:
     last: Any = query.lastProgress
     return int(last["batchId"]) if last else -1
@@ -204,19 +234,25 @@ def _noop(frame: DataFrame) -> float:
 
 
 def _row(
-    load: Load, name: str, count: int, ours: Callable[[], float], limit: Callable[[], float], target: float
+    load: Load,
+    name: str,
+    limit: str,
+    count: int,
+    ours: Callable[[], float],
+    most: Callable[[], float],
+    target: float,
 ) -> Row:
-    """`target` is the part of the limit's rate that ours has to reach."""
-    measured = alternate(ours, limit, min(load.rounds, 3))
-    mine, most = measured.medians
+    """`target` is the part of the limit's rate that ours has to reach, if there is one."""
+    measured = alternate(ours, most, min(load.rounds, 3))
+    mine, least = measured.medians
     return Row(
         f"Spark: {name}",
         f"{millions(count / mine)} messages",
-        f"parquet: {millions(count / most)}",
+        f"{limit}: {millions(count / least)}",
         measured,
-        f"<= {1 / target:.2f}",
-        measured.ratio <= 1 / target,
-        {"messages/s": count / mine, "limit messages/s": count / most},
+        f"<= {1 / target:.2f}" if target else "",
+        measured.ratio <= 1 / target if target else None,
+        {"messages/s": count / mine, "limit messages/s": count / least},
     )
 
 
