@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.integration.http_client import Http
 from tests.spark.command import Command, run
 from tests.spark.test_source import Node
 from tests.spark.test_topic_to_topic import content
@@ -32,8 +33,8 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     for first in range(0, MESSAGES, 1000):
         numbers = range(first, first + 1000)
         found.publish("orders", *(json.dumps({"n": n, "user": f"u{n % 7}"}).encode() for n in numbers), b"garbage")
-    yield found
     found.web.close()
+    yield found
     assert found.nsqd.stop() == 0
     found.nsqd.assert_calm()
 
@@ -52,7 +53,9 @@ def killed_on_the_way(state: Path, java: str, words: list[str], done: Callable[[
 
 
 def messages(node: Node, topic: str) -> int:
-    answer = node.web.get(f"/log?topic={topic}")
+    web = Http(node.nsqd.http)  # one that is kept would be closed while Spark starts
+    answer = web.get(f"/log?topic={topic}")
+    web.close()
     return int(answer.json()["committed"]) if answer.status == 200 else 0
 
 
