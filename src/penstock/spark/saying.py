@@ -21,7 +21,7 @@ def sentence(error: Exception) -> str:
     """Ours where it is ours; else the first line, or what is behind one that says only that something failed."""
     if isinstance(error, PenstockError):
         return str(error)
-    text = str(error)
+    text = _all(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if ours := [line for line in lines if _OURS in line]:
         return ours[-1].rpartition(_OURS)[2].partition(": ")[2].strip() or ours[-1]
@@ -31,6 +31,12 @@ def sentence(error: Exception) -> str:
         causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
         lines = [*_raised(text), *causes[-1:], *lines]
     return _plain(lines[0]) if lines else type(error).__name__
+
+
+def _all(error: Exception) -> str:
+    """With what PySpark knows of the cause and shows nobody."""
+    cause = getattr(error, "_cause", None)
+    return f"{error}\n{_CAUSE}{getattr(cause, '_stackTrace', None) or cause}" if cause is not None else str(error)
 
 
 def _raised(text: str) -> list[str]:

@@ -42,7 +42,6 @@ SETTINGS: Final = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.execution.pythonUDF.arrow.enabled": "true",
     WRITERS: "8",  # a task that writes to no more hours at once does not sort its rows by them first
-    "spark.sql.pyspark.jvmStacktrace.enabled": "true",  # the cause of a failure stands nowhere else
 }
 LATE_C2: Final = (  # ten times what is usual; loops within a method become fast as ever
     "-XX:Tier4InvocationThreshold=50000",

@@ -60,3 +60,13 @@ OURS = (
 )
 def test_what_went_wrong_is_one_sentence(error: Exception, expected: str) -> None:
     assert sentence(error) == expected
+
+
+def test_a_cause_that_pyspark_does_not_show_is_found() -> None:
+    # given what PySpark makes of a query that failed: the stack of its cause is in the exception, and not in its text
+    error, cause = Exception("[TASK_WRITE_FAILED] Task failed while writing rows. SQLSTATE: 58030"), Exception()
+    error._cause = cause  # type: ignore[attr-defined]
+    cause._stackTrace = CAUSED  # type: ignore[attr-defined]
+    assert sentence(error) == "No space left on device"
+    cause._stackTrace = "java.io.IOException: Quota exceeded\n\tat X"  # type: ignore[attr-defined]
+    assert sentence(error) == "Quota exceeded"
