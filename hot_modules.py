@@ -22,6 +22,7 @@ REASONS: Final = {
     "penstock.client.frames": "makes an object of each message that a consumer is given",
     "penstock.bench.wire": "reads each message of a load, and must cost less than the server that sends it",
     "penstock.broker.latency": "where percentiles are asked for, notes each message that is delivered and finished",
+    "penstock.broker.deadlines": "a deadline for each slice that is delivered, at times for each message",
     "penstock.broker.slots": "a slot for each message that is delivered and finished",
     "penstock.spark.sink.framing": "copies each message that a Spark query publishes",
     "penstock.spark.source.decode": "copies each message that a Spark query reads into its columns",

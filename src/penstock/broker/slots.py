@@ -3,6 +3,8 @@
 Knows offsets and numbers; no bodies, no clock and no policy: `unfinished.py` says what becomes of whom.
 
     key (offset + 1) | state | attempts | holder | since | until          31 bytes, in parallel arrays
+    packed, for the journal:   offset u64 | due u48 | attempts u16        big-endian; due is 0 in flight, 1 ready, else
+                                                                          the wall clock's milliseconds, rounded up
 
 A hash table with open addressing. Eight neighbouring offsets share a line of it, so that the dense window of what is
 in flight lies densely; the lines are spread, so that the few that remain of thousands of millions find their place.
@@ -33,11 +35,25 @@ PAGE_BITS: Final = 10  # offsets of one page, the unit in which changes are reme
 # The same as C numbers: a Python one would be looked up each time.
 _IN_FLIGHT = cython.declare(cython.uchar, IN_FLIGHT)
 _READY = cython.declare(cython.uchar, READY)
+_DELAYED = cython.declare(cython.uchar, DELAYED)
+_MS = cython.declare(cython.longlong, 10**6)
+_FINE = cython.declare(cython.ulonglong, 1024)  # stretches that offsets are counted in
 _PAGE_BITS = cython.declare(cython.int, PAGE_BITS)
 _SMALLEST = cython.declare(cython.Py_ssize_t, 64)
 _MAX_ATTEMPTS = cython.declare(cython.uint, 0xFFFF)
 _SPREAD = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _ALL = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def _put_u64(out: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglong) -> cython.void:
+    number: cython.Py_ssize_t
+    for number in range(8):
+        out[at + number] = (value >> (56 - 8 * number)) & 0xFF
 
 
 @cython.cclass
@@ -67,6 +83,9 @@ class Slots:
 
     def __len__(self) -> int:
         return self.live
+
+    def __contains__(self, offset: cython.ulonglong) -> bool:
+        return self._find(offset) >= 0
 
     # --- the table
 
@@ -387,22 +406,6 @@ class Slots:
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
-    def gone_these(
-        self, offsets: cython.ulonglong[::1], start: cython.Py_ssize_t, state: cython.uchar, until: cython.longlong
-    ) -> int:
-        """As `gone`, for the offsets from `start` on."""
-        number: cython.Py_ssize_t
-        at: cython.Py_ssize_t
-        if start < 0:
-            raise ValueError("not inside the offsets")
-        for number in range(start, len(offsets)):
-            at = self._find(offsets[number])
-            if at >= 0 and self._states[at] == state and self._until[at] == until:
-                return number - start
-        return len(offsets) - start
-
-    @cython.boundscheck(False)
-    @cython.wraparound(False)
     def take_back(self, first: cython.ulonglong, count: cython.Py_ssize_t, holder: cython.uint) -> array[int]:
         """Messages that never left the process are READY again, as if this attempt had not been. Which."""
         number: cython.Py_ssize_t
@@ -451,26 +454,126 @@ class Slots:
         self._recent = array("Q", bytes(8 * 16))
         return pages
 
+    @cython.cfunc
     @cython.boundscheck(False)
     @cython.wraparound(False)
+    def _between(self, first: cython.ulonglong, stop: cython.ulonglong) -> array[int]:
+        """The unfinished offsets in `[first, stop)`, in order: looked up one by one, or picked out of all slots."""
+        at: cython.Py_ssize_t
+        offset: cython.ulonglong
+        count: cython.Py_ssize_t = 0
+        slots: cython.ulonglong = self._mask + 1
+        if not self.live or stop <= first:
+            return array("Q")
+        spread: cython.bint = stop - first > slots
+        if spread:
+            for at in range(self._mask + 1):
+                count += first < self._keys[at] <= stop
+        else:
+            for offset in range(first, stop):
+                count += self._find(offset) >= 0
+        found = array("Q", bytes(8 * count))
+        offsets: cython.ulonglong[::1] = found
+        count = 0
+        if spread:
+            for at in range(self._mask + 1):
+                if first < self._keys[at] <= stop:
+                    offsets[count] = self._keys[at] - 1
+                    count += 1
+            return array("Q", sorted(found))
+        for offset in range(first, stop):
+            if self._find(offset) >= 0:
+                offsets[count] = offset
+                count += 1
+        return found
+
+    @cython.cfunc
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def _in_pages(self, pages: list[int], stop: cython.ulonglong) -> array[int]:
+        """The unfinished offsets below `stop` in these pages, which are in order."""
+        at: cython.Py_ssize_t
+        found = array("Q")
+        if len(pages) << _PAGE_BITS <= self._mask:
+            for page in pages:
+                found += self._between(page << _PAGE_BITS, min((page + 1) << _PAGE_BITS, stop))
+            return found
+        wanted = set(pages)
+        for at in range(self._mask + 1):
+            if 0 < self._keys[at] <= stop and (self._keys[at] - 1) >> _PAGE_BITS in wanted:
+                found.append(self._keys[at] - 1)
+        return array("Q", sorted(found))
+
     def messages(self, first: cython.ulonglong, stop: cython.ulonglong) -> list[tuple[int, int, int, int]]:
         """(offset, state, attempts, until) of what is unfinished in `[first, stop)`, in order."""
         at: cython.Py_ssize_t
-        offset: cython.ulonglong
         found: list[tuple[int, int, int, int]] = []
-        if self.live == 0:
-            return found
-        if stop - first <= self._mask:
-            for offset in range(first, stop):
-                at = self._find(offset)
-                if at >= 0:
-                    found.append((offset, self._states[at], self._attempts[at], self._until[at]))
-            return found
-        for at in range(self._mask + 1):
-            if self._keys[at] and first < self._keys[at] <= stop:
-                found.append((self._keys[at] - 1, self._states[at], self._attempts[at], self._until[at]))  # noqa: PERF401
-        found.sort()
+        for offset in self._between(first, stop):
+            at = self._find(offset)
+            found.append((offset, self._states[at], self._attempts[at], self._until[at]))
         return found
+
+    def packed(self, first: cython.ulonglong, stop: cython.ulonglong, shift: cython.longlong) -> bytes:
+        """What is unfinished in `[first, stop)`, packed; `shift` is from the monotonic clock to the wall's."""
+        return self._packed(self._between(first, stop), shift)
+
+    def packed_pages(self, pages: list[int], stop: cython.ulonglong, shift: cython.longlong) -> bytes:
+        """As `packed`, for what lies in these pages, which are in order, and below `stop`."""
+        return self._packed(self._in_pages(pages, stop), shift)
+
+    @cython.cfunc
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def _packed(self, offsets: cython.ulonglong[::1], shift: cython.longlong) -> bytes:
+        number: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        due: cython.longlong
+        data = bytearray(16 * len(offsets))
+        out: cython.uchar[::1] = data
+        for number in range(len(offsets)):
+            at = self._find(offsets[number])
+            due = self._states[at] - 1  # in flight, ready
+            if self._states[at] == _DELAYED:
+                due = max(2, (self._until[at] + shift + _MS - 1) // _MS)
+            _put_u64(out, 16 * number, offsets[number])
+            _put_u64(out, 16 * number + 8, due << 16 | self._attempts[at])
+        return bytes(data)
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    def narrow(self, first: cython.ulonglong, stop: cython.ulonglong, limit: cython.Py_ssize_t) -> int:
+        """An offset up to which about `limit` are unfinished from `first` on, twice as many at most; else `stop`."""
+        at: cython.Py_ssize_t
+        bucket: cython.ulonglong
+        below: cython.ulonglong
+        shift: cython.int
+        wanted: cython.ulonglong = limit
+        spare: cython.ulonglong = limit
+        low: cython.ulonglong = first
+        high: cython.ulonglong = stop
+        if self.live <= limit or stop <= first:
+            return stop
+        while True:
+            shift = 0
+            while (high - 1 - low) >> shift >= _FINE:
+                shift += 1
+            counts = array("Q", bytes(8 * _FINE))
+            count: cython.ulonglong[::1] = counts
+            for at in range(self._mask + 1):
+                if low < self._keys[at] <= high:
+                    count[(self._keys[at] - 1 - low) >> shift] += 1
+            below = 0
+            bucket = 0
+            while bucket < _FINE and below + count[bucket] < wanted:
+                below += count[bucket]
+                bucket += 1
+            if bucket == _FINE:
+                return stop
+            high = min(high, low + ((bucket + 1) << shift))
+            if below + count[bucket] <= wanted + spare:
+                return high
+            wanted -= below
+            low += bucket << shift
 
     @cython.boundscheck(False)
     @cython.wraparound(False)

@@ -3,9 +3,9 @@
 cdef class Unfinished:
     cdef dict __dict__
     cdef public object slots
-    cdef public Py_ssize_t delayed, _ready_at, _tidy_at
+    cdef public Py_ssize_t delayed, _ready_at
     cdef public list _ready, _odd, _buckets
     cdef public dict _deadlines, _delays
 
     cpdef take(self, first, count, holder, now, timeout)
-    cdef _watch(self, timeout, run)
+    cdef object _of(self, timeout)

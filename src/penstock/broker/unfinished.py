@@ -17,45 +17,34 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections import Counter, deque
-from typing import Final, NamedTuple
+from collections import Counter
+from typing import Final
 
+from penstock.broker.deadlines import NEVER, Deadlines
 from penstock.broker.slots import DELAYED, IN_FLIGHT, READY, Slots
 
 GRAIN: Final = 8 * 10**6  # ns: delays end together in steps of this, never early
-_TIDY: Final = 64  # runs that a queue of deadlines may gather before stale ones are looked for
 _CHUNK: Final = 4096
 _NONE: Final = array("Q")
 _NO_SLOTS: Final = Slots()  # of every channel that has handed out nothing yet: slots take 4 KB
 
 
-class Run(NamedTuple):
-    """Messages that were handed out together: `size` from offset `first` on, or `offsets[first:]`."""
-
-    until: int
-    first: int
-    size: int
-    offsets: array[int] | None
-    holder: int
-
-
 class Unfinished:
     """What of a channel was handed out and is not finished."""
 
-    __slots__ = ("_buckets", "_deadlines", "_delays", "_odd", "_ready", "_ready_at", "_tidy_at", "delayed", "slots")
+    __slots__ = ("_buckets", "_deadlines", "_delays", "_odd", "_ready", "_ready_at", "delayed", "slots")
 
     def __init__(self) -> None:
         self.slots = _NO_SLOTS
         self.delayed = 0
         self._ready: list[array[int]] = []  # offsets in the order in which they became ready
         self._ready_at = 0  # how many of the first array are taken
-        self._deadlines: dict[int, deque[Run]] = {}  # by message timeout: each in order
+        self._deadlines: dict[int, Deadlines] = {}  # by message timeout
         self._odd: list[
             tuple[int, int, int]
         ] = []  # (until, offset, holder) in no such order: touched up to the maximum
         self._delays: dict[int, array[int]] = {}  # end of a delay, in grains -> offsets
         self._buckets: list[int] = []  # the same ends, a heap
-        self._tidy_at = _TIDY
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -75,7 +64,7 @@ class Unfinished:
         if self.slots is _NO_SLOTS:
             self.slots = Slots()
         self.slots.take(first, count, holder, now, now + timeout)
-        self._watch(timeout, Run(now + timeout, first, count, None, holder))
+        self._of(timeout).push(now + timeout, first, count, holder)
 
     def next_ready(self, limit: int) -> array[int]:
         """The next ready messages, at most so many; they stay where they are until `take_again`."""
@@ -88,16 +77,14 @@ class Unfinished:
         """The first of the ready messages, which are these, go to a holder; how often each was tried, 0: not ready."""
         self._ready_at += len(offsets)
         tried = self.slots.take_again(offsets, holder, now, now + timeout)
-        self._watch(timeout, Run(now + timeout, 0, len(offsets), offsets, holder))
+        self._of(timeout).push_these(now + timeout, offsets, holder)
         return tried
 
-    def _watch(self, timeout: int, run: Run) -> None:
+    def _of(self, timeout: int) -> Deadlines:
         queue = self._deadlines.get(timeout)
         if queue is None:
-            queue = self._deadlines[timeout] = deque()
-        queue.append(run)
-        if len(queue) > self._tidy_at:
-            self._tidy()
+            queue = self._deadlines[timeout] = Deadlines(self.slots)
+        return queue
 
     # --- coming back
 
@@ -130,7 +117,7 @@ class Unfinished:
         if until < 0:
             return False
         if until == now + timeout:
-            self._watch(timeout, Run(until, offset, 1, None, holder))
+            self._of(timeout).push(until, offset, 1, holder)
         else:
             heapq.heappush(self._odd, (until, offset, holder))
         return True
@@ -152,21 +139,14 @@ class Unfinished:
         """In flight -> ready for all whose time ran out; how many of each holder."""
         expired: Counter[int] = Counter()
         for queue in self._deadlines.values():
-            while queue and queue[0].until <= now:
-                self._wake(queue.popleft(), expired)
+            for woken in queue.expire(now, expired):
+                self._push(woken)
         while self._odd and self._odd[0][0] <= now:
             until, offset, holder = heapq.heappop(self._odd)
-            self._wake(Run(until, offset, 1, None, holder), expired)
+            if woken := self.slots.wake(offset, 1, IN_FLIGHT, until):
+                self._push(woken)
+                expired[holder] += 1
         return expired
-
-    def _wake(self, run: Run, expired: Counter[int]) -> None:
-        if run.offsets is None:
-            woken = self.slots.wake(run.first, run.size, IN_FLIGHT, run.until)
-        else:
-            woken = self.slots.wake_these(run.offsets[run.first :], IN_FLIGHT, run.until)
-        if woken:
-            self._push(woken)
-            expired[run.holder] += len(woken)
 
     def end_delays(self, now: int) -> int:
         """Delayed -> ready for all whose delay is over; how many."""
@@ -186,36 +166,11 @@ class Unfinished:
         times = [self._buckets[0] * GRAIN] if self._buckets else []
         times += [self._odd[0][0]] if self._odd else []
         for timeout, queue in list(self._deadlines.items()):
-            self._trim(queue)
-            if queue:
-                times.append(queue[0].until)
+            if (until := queue.next_time()) < NEVER:
+                times.append(until)
             else:
                 del self._deadlines[timeout]
         return min(times, default=None)
-
-    def _trim(self, queue: deque[Run]) -> None:
-        """Forget runs at the front of which nothing is in flight any more."""
-        while queue:
-            run = queue[0]
-            gone = self._gone(run)
-            if gone:
-                queue[0] = run = run._replace(first=run.first + gone, size=run.size - gone)
-            if run.size:
-                return
-            queue.popleft()
-
-    def _gone(self, run: Run) -> int:
-        if run.offsets is None:
-            return self.slots.gone(run.first, run.size, IN_FLIGHT, run.until)
-        return self.slots.gone_these(run.offsets, run.first, IN_FLIGHT, run.until)
-
-    def _tidy(self) -> None:
-        """Forget finished runs behind one that is not: a message that takes its time keeps no others."""
-        for queue in self._deadlines.values():
-            kept = [run for run in queue if self._gone(run) < run.size]
-            queue.clear()
-            queue.extend(kept)
-        self._tidy_at = max(_TIDY, 2 * max(map(len, self._deadlines.values())))
 
     # --- all of it
 

@@ -115,6 +115,6 @@ class Keeper:
     def _forget_finished(self, home: Home, log: TopicLog) -> None:
         """What was copied aside and is finished now; what is about to be deleted is wanted there already."""
         if len(log.held):
-            stop = max(log.chain.first(log.end), log.deleting_below)
+            held = log.held.between(0, max(log.chain.first(log.end), log.deleting_below))
             channels = [channel for channel in home.topic.channels.values() if not channel.ephemeral]
-            log.held.keep(offset for channel in channels for offset, *_ in channel.unfinished.slots.messages(0, stop))
+            log.held.keep(offset for offset in held if any(offset in channel.unfinished.slots for channel in channels))

@@ -436,7 +436,7 @@ class Node:
 
     def next_time(self) -> int:
         """When `tick` has something to do (monotonic)."""
-        if self._round:
+        if self._round or self.scribe.slicing:
             return self.clock.now
         due = self._looks.next - self.clock.wall + self.clock.now
         return min(self._alarms.next, self._flushes.next, due, self._ticked + self._round_each)
@@ -457,6 +457,8 @@ class Node:
             self._go_round()
         elif self._round:
             self._go_round()
+        elif self.scribe.slicing:
+            self._flush_journal()
 
     def _move_due(self, home: Home) -> None:
         self.wake(home)

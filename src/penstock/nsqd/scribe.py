@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from penstock.log.work import Work
     from penstock.nsqd.home import Clock
 
-SLICES: Final = 16  # of a compaction that one tick writes
 BLOCK: Final = 1000  # entries of channels' progress in one block of the journal
 
 
@@ -34,6 +33,7 @@ class Scribe:
         self.next_topic = 0
         self.next_channel = 0
         self._awaited = 0  # the journal's end behind what publishes wait for
+        self.slicing = False  # a compaction has more to write
         self._clock = clock
         self._logger = logger
         self._unsaid: list[Entry] = []  # what the journal did not take
@@ -103,15 +103,20 @@ class Scribe:
         """Compact the journal where it has grown; the work of flushing it."""
         if self.journal.wants_compaction:
             self.journal.compact(snapshot())
+        self.write_slice()
         try:
-            for _ in range(SLICES):
-                if not self.journal.wants_slice:
-                    break
-                self.journal.write_slice(self._clock.wall)
             return self.journal.flush_work() if self.journal.wants_flush else None
         except LogError as error:
             self._logger.error("journal: %s", error)
             return None
+
+    def write_slice(self) -> None:
+        """One slice of a compaction; while `slicing`, the next one as soon as others had their turn."""
+        self.slicing = False
+        try:
+            self.slicing = self.journal.wants_slice and self.journal.write_slice(self._clock.wall)
+        except LogError as error:  # tried again by the next `keep`
+            self._logger.error("journal: %s", error)
 
     def close(self) -> None:
         """Flush what is written."""

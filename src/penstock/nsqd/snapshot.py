@@ -81,7 +81,7 @@ class Snapshot:
                 continue
             low = channel.low_water
             entries += self._channel(channel, memory, low)
-            next_ = self._page(entries, channel, memory, low)
+            next_ = self._page(entries, memory, low)
             if next_ < channel.cursor:
                 return entries, ("pages", (number, next_))
             room -= len(channel.unfinished)
@@ -101,17 +101,13 @@ class Snapshot:
         if self._node.memories.get(channel) is not memory or channel.cursor < first:  # gone, or rewound meanwhile
             return [], self._after(number + 1)
         entries: list[e.Entry] = []
-        next_ = self._page(entries, channel, memory, first)
+        next_ = self._page(entries, memory, first)
         return entries, ("pages", (number, next_)) if next_ < channel.cursor else self._after(number + 1)
 
-    def _page(self, entries: list[e.Entry], channel: Channel, memory: Memory, first: int) -> int:
+    def _page(self, entries: list[e.Entry], memory: Memory, first: int) -> int:
         """Add what is unfinished from `first` on, and say where that ends."""
-        messages = memory.messages(first, channel.cursor)
-        next_ = channel.cursor
-        if len(messages) > MESSAGES:
-            messages = messages[:MESSAGES]
-            next_ = messages[-1][0] + 1
-        entries.append(e.Page(memory.number, first, next_, e.pack_messages(messages)))
+        packed, next_ = memory.page(first, MESSAGES)
+        entries.append(e.Page(memory.number, first, next_, packed))
         return next_
 
     def _after(self, number: int) -> Any:

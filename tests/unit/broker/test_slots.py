@@ -8,7 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.broker.slots import DELAYED, IN_FLIGHT, READY, Slots
+from penstock.broker.slots import DELAYED, IN_FLIGHT, PAGE_BITS, READY, Slots
+from penstock.log import entries as e
+
+DUE = {IN_FLIGHT: e.IN_FLIGHT, READY: e.READY}
 
 OFFSETS = {
     "dense": lambda rng: rng.randrange(300),
@@ -124,3 +127,50 @@ def test_the_first_of_a_state_by_offset() -> None:
     assert [offset for offset, *_ in slots.first(READY, 4)] == [3, 9, 15, 21]
     assert [offset for offset, *_ in slots.first(READY, 10_000)] == list(range(3, 3000, 6))
     assert slots.first(DELAYED, 4) == Slots().first(READY, 4) == []
+
+
+@pytest.mark.parametrize("offsets", OFFSETS.values(), ids=OFFSETS.keys())
+def test_what_is_packed_is_what_the_journal_reads(offsets: Callable[[random.Random], int]) -> None:
+    # given messages in every state
+    rng, slots, shift = random.Random(2), Slots(), 1_700_000_000 * 10**9 + 7
+    for offset in {offsets(rng) for _ in range(400)}:
+        slots.take(offset, 1, 1, 0, 9)
+        if state := rng.choice([0, READY, DELAYED]):
+            slots.requeue(offset, 1, state, rng.randrange(10**12))
+    # when those of a range, or of some pages, are packed
+    low, high = sorted(offsets(rng) for _ in range(2))
+    found = slots.messages(low, high)
+    pages = sorted({offset >> PAGE_BITS for offset, *_ in slots.messages(0, 1 << 63) if rng.random() < 0.5})
+    in_pages = [each for each in slots.messages(0, high) if each[0] >> PAGE_BITS in pages]
+    # then the journal reads them
+    for packed, expected in [
+        (slots.packed(low, high, shift), found),
+        (slots.packed_pages(pages, high, shift), in_pages),
+        (slots.packed(0, 1 << 63, shift), slots.messages(0, 1 << 63)),
+    ]:
+        assert list(e.unpack_messages(packed)) == [
+            e.Message(offset, attempts, DUE[state] if state in DUE else -(-(until + shift) // 10**6))
+            for offset, state, attempts, until in expected
+        ]
+
+
+@pytest.mark.parametrize("limit", [1, 7, 100, 5000])
+@pytest.mark.parametrize("offsets", OFFSETS.values(), ids=OFFSETS.keys())
+def test_a_stretch_of_about_so_many_messages(offsets: Callable[[random.Random], int], limit: int) -> None:
+    # given messages, some of them close together
+    rng, slots = random.Random(3), Slots()
+    some = {offsets(rng) for _ in range(1000)}
+    there = sorted(some | {min(some) + number for number in range(0, 2000, 5)})
+    for offset in there:
+        slots.put(offset, READY, 1, 0)
+    # when they are gone through, a stretch at a time
+    at, found = 0, []
+    while at < 1 << 63:
+        stop = slots.narrow(at, 1 << 63, limit)
+        inside = [offset for offset, *_ in slots.messages(at, stop)]
+        # then each but the last has enough, and none too many
+        assert len(inside) <= 2 * limit
+        assert len(inside) >= limit or stop == 1 << 63
+        found += inside
+        at = stop
+    assert found == there
