@@ -23,7 +23,7 @@ class Snapshot:
 
     def __init__(self, node: Node) -> None:
         self._homes = [home for home in node.homes.values() if home.number >= 0]
-        self._memories = list(node.memories.items())
+        self._memories: list[tuple[Channel, Memory]] = []  # as it is when all topics are said
         self._node = node
         self._producers_there: list[tuple[Home | None, bytes]] = []
 
@@ -56,9 +56,7 @@ class Snapshot:
             self._producers_there = producers.all()
         there, place = self._producers_there[place : place + PRODUCERS], place + PRODUCERS
         entries: list[e.Entry] = [said for each in there if (said := producers.said(*each)) is not None]
-        if place < len(self._producers_there):
-            return entries, ("producers", place)
-        return entries, self._after(0)
+        return entries, ("producers", place) if place < len(self._producers_there) else ("channels", 0)
 
     def _topic(self, home: Home) -> list[e.Entry]:
         topic = home.topic
@@ -75,6 +73,8 @@ class Snapshot:
         """Channels with few unfinished messages whole; at one with many, its pages one by one."""
         entries: list[e.Entry] = []
         room = MESSAGES
+        if not place:
+            self._memories = list(self._node.memories.items())
         for number in range(place, min(place + THINGS, len(self._memories))):
             channel, memory = self._memories[number]
             if self._node.memories.get(channel) is not memory:

@@ -7,8 +7,39 @@ from array import array
 import pytest
 
 from penstock.log import entries as e
+from penstock.nsqd import snapshot
 from penstock.nsqd.snapshot import MESSAGES, Snapshot
 from tests.unit.nsqd.world import World
+
+
+def finish(world: World) -> None:
+    """The slices that are missing, and the flushes that make the file the only one."""
+    journal = world.node.scribe.journal
+    while journal.write_slice(world.clock.wall):
+        pass
+    while work := journal.flush_work():
+        work()
+    assert not journal.compacting
+
+
+@pytest.mark.parametrize("slices", range(6))
+def test_a_channel_that_is_made_amid_a_compaction_is_in_it(monkeypatch: pytest.MonkeyPatch, slices: int) -> None:
+    # given a compaction that says the topics one by one
+    monkeypatch.setattr(snapshot, "THINGS", 1)
+    world = World()
+    for topic in ("t", "u"):
+        world.channel(topic, "c")
+    journal = world.node.scribe.journal
+    journal.compact(Snapshot(world.node))
+    for _ in range(slices):
+        journal.write_slice(world.clock.wall)
+    # when each gets another channel, whether it was said or not
+    for topic in ("t", "u"):
+        world.channel(topic, "d")
+    finish(world)
+    # then a start finds both
+    world.kill()
+    assert [sorted(home.topic.channels) for home in world.node.homes.values()] == [["c", "d"]] * 2
 
 
 @pytest.mark.parametrize("step", [1, 3, 5000])
