@@ -52,6 +52,7 @@ class SeenTopic:
     channels: dict[str, SeenChannel]
     readers: dict[str, int]
     retention: tuple[int, int]
+    damaged: set[int]  # what a cut took from the midst of a file, and nobody had come across
 
 
 def look(node: Node) -> dict[str, SeenTopic]:
@@ -96,7 +97,15 @@ def _topic(home: Home) -> SeenTopic:
         {name: _channel(channel, there) for name, channel in topic.channels.items()},
         {reader.name: reader.offset for reader in topic.readers.values()},
         (home.retention.bytes, home.retention.time),
+        _damaged(home, there),
     )
+
+
+def _damaged(home: Home, there: dict[int, bytes]) -> set[int]:
+    if isinstance(home.log, MemoryLog):
+        return set()
+    offsets = (offset for segment in home.log.chain.segments for offset in range(segment.first, segment.end))
+    return {offset for offset in offsets if offset not in there and home.topic.holds(offset)}
 
 
 def _deferred(home: Home) -> list[tuple[bytes, int]]:

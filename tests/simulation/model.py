@@ -84,6 +84,7 @@ class Topic:
     channels: dict[str, Channel] = field(default_factory=dict)
     readers: dict[str, int] = field(default_factory=dict)
     retention: tuple[int, int] = (NODES, NODES)
+    damaged: set[int] = field(default_factory=set)  # counted until somebody comes across them
     end: int = 0  # all below is told
     committed: int = 0
 

@@ -276,10 +276,11 @@ class Simulation:
 
     def peek(self) -> None:
         """Somebody looks, and changes nothing."""
-        if (found := self._where()) and found[0].log.committed == found[0].log.end:
-            home, topic, _, channel = found
+        if (where := self._where()) and where[0].log.committed == where[0].log.end:
+            home, topic, _, channel = where
             with self.world.unseen():
-                compare(peek(self.world, home.topic.name, channel.name), topic, channel, self.model)
+                found = peek(self.world, home.topic.name, channel.name)
+                compare(found, topic, channel, self.model, 0 if topic.ephemeral else home.log.earliest)
 
     def delete_channel(self) -> None:
         if found := self._where():

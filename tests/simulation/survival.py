@@ -188,7 +188,7 @@ class Survival:
         changed = step if topic.name in self.model.touching else min(topic.changed, step)  # in the middle of something
         now = Topic(topic.name, topic.incarnation, topic.base, topic.made, changed)
         now.paused, now.records, now.waiting = seen.paused, seen.records, seen.waiting
-        now.readers, now.retention = seen.readers, seen.retention
+        now.readers, now.retention, now.damaged = seen.readers, seen.retention, seen.damaged
         now.deferred = {body: self.model.published[body] for body in seen.deferred}
         for name, channel in seen.channels.items():
             before = topic.channels.get(name)
