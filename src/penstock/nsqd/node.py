@@ -497,7 +497,9 @@ class Node:
                 home.committed()
 
     def _journal_flushed(self, work: Work) -> None:
-        if self._unsure and work.error is None:  # else the next round tries again
+        if work.error is not None:
+            self.scribe.slicing = False  # the next round tries again
+        elif self._unsure:
             self._flush_journal()
 
     def _end_round(self) -> None:

@@ -100,18 +100,20 @@ class Scribe:
             del self._unsaid[:BLOCK]
 
     def keep(self, snapshot: Callable[[], Source]) -> Work | None:
-        """Compact the journal where it has grown; the work of flushing it."""
+        """Compact the journal where it has grown, a slice at a time; the work of flushing it.
+
+        While `slicing`, it is to be called again as soon as others had their turn.
+        """
         if self.journal.wants_compaction:
             self.journal.compact(snapshot())
-        self.write_slice()
+        self._write_slice()
         try:
             return self.journal.flush_work() if self.journal.wants_flush else None
         except LogError as error:
             self._logger.error("journal: %s", error)
             return None
 
-    def write_slice(self) -> None:
-        """One slice of a compaction; while `slicing`, the next one as soon as others had their turn."""
+    def _write_slice(self) -> None:
         self.slicing = False
         try:
             self.slicing = self.journal.wants_slice and self.journal.write_slice(self._clock.wall)
