@@ -61,7 +61,6 @@ def test_a_node_does_what_the_model_says(scene: str, seed: int) -> None:
     simulate(scene, seed)
 
 
-@pytest.mark.slow  # new ones each time: what they find is no fault of the change at hand
 @pytest.mark.parametrize("scene", SCENES)
 def test_a_node_does_what_the_model_says_whatever_happens(scene: str) -> None:
     for _ in range(RANDOM):

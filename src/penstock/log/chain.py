@@ -9,8 +9,7 @@ one is right.
 from __future__ import annotations
 
 import contextlib
-from bisect import bisect_right
-from collections import deque
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock.errors import LogError, log_error
@@ -57,7 +56,7 @@ class Chain:
         self.directory_dirty = False  # files were created whose names a power cut could still take
         self._firsts: list[int] = []
         self._loaded: list[Segment] = []
-        self._unsettled: deque[int] = deque()  # where batches begin that a recovery has to find, ascending
+        self._unsettled: list[int] = []  # where batches begin that a recovery has to find, ascending
 
     def recover(self, earliest: int) -> list[int]:
         """Find the segments in the directory; those wholly below `earliest` were meant to be deleted, and are.
@@ -303,8 +302,7 @@ class Chain:
     def settle(self, end: int) -> None:
         """No recovery has to find what begins below `end`: the marks may be written that waited for that."""
         first = self.settled
-        while self._unsettled and self._unsettled[0] < end:
-            self._unsettled.popleft()
+        del self._unsettled[: bisect_left(self._unsettled, end)]
         if first < end:
             for segment in self.segments[max(0, bisect_right(self._firsts, first) - 1) :]:
                 self._index_flushed(segment, segment.flushed)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import errno
 from bisect import insort
-from collections import deque
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -82,11 +81,11 @@ class TopicLog:
         self.tail = Tail(self.end)
         self.refused: FlushFailed | None = None  # why nothing is taken until what a flush lost is safe elsewhere
         self.timetable = Timetable(disk, directory, birth.seed)
-        self.keyed: deque[Keyed] = deque()  # batches that were published under a key, until `key_known`
+        self.keyed: list[Keyed] = []  # batches that were published under a key, until `key_known`
         self._flushed = self.end
         self._apart: Work | None = None  # the batch that a thread writes
         self._deferred = 0  # messages, since the last flush began
-        self._moving: deque[tuple[int, int]] = deque()  # where what was due ends in the log, and how much it is
+        self._moving: list[tuple[int, int]] = []  # where what was due ends in the log, and how much it is
         self._birth_dirty = False  # topic.json is to be flushed soon
         self._birth_unsure = False  # or with the next flush: the last process may not have come to that
         self._delete_to = 0  # what lies wholly below may go
@@ -174,7 +173,7 @@ class TopicLog:
         published = [keyed(head) for head in heads if not is_moved(head)]
         for each in published:
             self.chain.unsettle(each.first)
-        self.keyed = deque(sorted([*published, *self.timetable.keyed()], key=attrgetter("time", "key")))
+        self.keyed = sorted([*published, *self.timetable.keyed()], key=attrgetter("time", "key"))
         self.tail.release(self.end)
 
     def _ends_badly(self) -> bool:
@@ -352,7 +351,7 @@ class TopicLog:
     def deferred_count(self) -> int:
         """What waits in the timetable, and what left it and is not committed: nobody else counts that."""
         while self._moving and self._moving[0][0] <= self.committed:
-            self._moving.popleft()
+            self._moving.pop(0)
         return self.timetable.count + sum(count for _, count in self._moving)
 
     def deferred(self, limit: int) -> list[Entry]:
@@ -390,9 +389,11 @@ class TopicLog:
 
     def flushed_keys(self) -> list[Keyed]:
         """Batches under a key that are on the device, in the order in which they came; each is told of once."""
-        found = []
-        while self.keyed and self._is_flushed(self.keyed[0]):
-            found.append(self.keyed.popleft())
+        count = 0
+        while count < len(self.keyed) and self._is_flushed(self.keyed[count]):
+            count += 1
+        found = self.keyed[:count]
+        del self.keyed[:count]
         return found
 
     def _is_flushed(self, keyed: Keyed) -> bool:
