@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from penstock.errors import DiskFull, PenstockError, Refused
+from penstock.errors import FlushFailed, PenstockError, Refused
 from penstock.log.files import read_whole, replace
 from penstock.nsqd.node import PACE
 from tests.kit import FailingFiles, MemoryFiles
@@ -556,7 +556,7 @@ def test_bodies_that_are_put_together_are_told_why_the_log_does_not_take_them() 
     world = World()
     world.publish("t", b"0")
     log, home = world.log("t"), world.home("t")
-    log.refused = DiskFull("no room")
+    log.refused = FlushFailed("no room")
     # when two bodies are to be put at the turn's end
     tickets = [Ticket(), Ticket()]
     for ticket in tickets:
