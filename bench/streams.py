@@ -1,8 +1,9 @@
-"""TLS, snappy and deflate beside the plain stream: MPUBs to one nsqd, each mode's time over the plain one's.
+"""TLS, snappy and deflate beside the plain stream: MPUBs to one nsqd, and what it delivers; each mode's time over the
+plain one's.
 
-What a client sends is encoded before the clock runs, so that the server's work is what is measured. Messages are of
-JSON, since nobody compresses what is random; a second figure is the server's CPU for each message, a third the bytes on
-the wire for each byte of the plain stream.
+What a publisher sends is encoded before the clock runs, so that the server's work is what is measured; a consumer has
+to decode and to finish what comes while it runs. Messages are of JSON, since nobody compresses what is random; a second
+figure is the server's CPU for each message, a third the bytes on the wire for each byte of the plain stream.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import socket
 import ssl
 import struct
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -25,7 +27,9 @@ from bench.daemons import OURS, nsqd
 from bench.load import COUNT, Load, folder
 from bench.measure import Row, alternate, micro
 from penstock.bench.usage import usage
+from penstock.bench.wire import Frames
 from penstock.errors import BenchFailed
+from penstock.protocol.inbox import SHARED, Inbox
 from penstock.protocol.requests import mpub
 from penstock.stream import Deflate, Layers, Snappy, Tls
 
@@ -37,7 +41,11 @@ if TYPE_CHECKING:
 
 MODES: Final = ("tls", "snappy", "deflate", "tls snappy", "tls deflate")
 LEVEL: Final = 6
+READY: Final = 2500
 _OK: Final = b"\0\0\0\x06\0\0\0\0OK"
+
+
+_Work = Callable[["Server", str, ssl.SSLContext, int], tuple[float, "_Run"]]
 
 
 class _Run(NamedTuple):
@@ -69,16 +77,17 @@ def rows(load: Load) -> Iterator[Row]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         authority.configure_trust(context)
         with nsqd(load, *OURS, f"--tls-cert={pem}", f"--tls-key={key}", "--https-address=") as server:
-            for mode in MODES:
-                yield _row(load, server, mode, context)
+            for name, work in (("MPUB", _publish), ("SUB and FIN", _consume)):
+                for mode in MODES:
+                    yield _row(load, f"{name} through {mode.replace(' ', ' and ')}", work, server, mode, context)
 
 
-def _row(load: Load, server: Server, mode: str, context: ssl.SSLContext) -> Row:
+def _row(load: Load, name: str, work: _Work, server: Server, mode: str, context: ssl.SSLContext) -> Row:
     count = max(load.batches // 4, 5)
     runs: dict[str, list[_Run]] = {mode: [], "plain": []}
 
     def run(which: str) -> float:
-        seconds, found = _publish(server, which, context, count)
+        seconds, found = work(server, which, context, count)
         runs[which].append(found)
         return seconds
 
@@ -87,7 +96,7 @@ def _row(load: Load, server: Server, mode: str, context: ssl.SSLContext) -> Row:
     cpu, plain_cpu = (median(each.cpu for each in runs[which]) for which in (mode, "plain"))
     wire = runs[mode][0].size / runs["plain"][0].size
     return Row(
-        f"MPUB through {mode.replace(' ', ' and ')}",
+        name,
         f"{ours / 1e6:,.2f} M/s, CPU {micro(cpu)}, {wire:.2f} of the bytes",
         f"plain {plain / 1e6:,.2f} M/s, CPU {micro(plain_cpu)}",
         measured,
@@ -95,17 +104,50 @@ def _row(load: Load, server: Server, mode: str, context: ssl.SSLContext) -> Row:
     )
 
 
-def _publish(server: Server, mode: str, context: ssl.SSLContext, count: int) -> tuple[float, _Run]:
+def _publish(server: Server, mode: str, context: ssl.SSLContext, count: int, topic: str = "") -> tuple[float, _Run]:
     """Seconds from the first byte to the last answer."""
     with socket.create_connection(server.tcp) as wire:
         layers = _agree(wire, mode, context)
-        command = mpub(f"bench_{secrets.token_hex(4)}#ephemeral", bodies())
+        command = mpub(topic or f"bench_{secrets.token_hex(4)}#ephemeral", bodies())
         encoded = [layers.encode(command) for _ in range(count)]
         before, begun = _cpu(server), time.perf_counter()
         wire.setblocking(False)
         _exchange(wire, layers, encoded, len(_OK) * count)
         seconds = time.perf_counter() - begun
         return seconds, _Run((_cpu(server) - before) / (count * COUNT), sum(map(len, encoded)))
+
+
+def _consume(server: Server, mode: str, context: ssl.SSLContext, count: int) -> tuple[float, _Run]:
+    """Seconds from RDY to the last message, of those that wait in a new channel."""
+    topic = f"bench_{secrets.token_hex(4)}"
+    _publish(server, "plain", context, count, topic)
+    with socket.create_connection(server.tcp) as wire:
+        layers, frames, inbox = _agree(wire, mode, context), Frames(), Inbox(bytearray(SHARED))
+        wire.sendall(layers.encode(f"SUB {topic} c\n".encode()))
+        before, begun, size = _cpu(server), time.perf_counter(), 0
+        wire.sendall(layers.encode(b"RDY %d\n" % READY))
+        while frames.messages < count * COUNT:
+            data = wire.recv(1 << 16)
+            if not data:
+                raise BenchFailed("nsqd hung up")
+            size += len(data)
+            for piece in layers.decode(data):
+                wire.sendall(layers.encode(_finish(frames, inbox, memoryview(piece))))
+        seconds = time.perf_counter() - begun
+        return seconds, _Run((_cpu(server) - before) / (count * COUNT), size)
+
+
+def _finish(frames: Frames, inbox: Inbox, data: memoryview) -> bytes:
+    """A FIN for each message that becomes whole."""
+    fins = b""
+    while data:
+        room = memoryview(inbox.room())[: len(data)]
+        room[:] = data[: len(room)]
+        data = data[len(room) :]
+        inbox.received(len(room))
+        inbox.keep(frames.scan(inbox.data, 0, inbox.end), frames.needed)
+        fins += frames.fins()
+    return fins
 
 
 def _cpu(server: Server) -> float:

@@ -5,6 +5,7 @@ from penstock.http.request cimport Request
 from penstock.http.response cimport Response
 
 cdef class Connection(Asker):
+    cdef dict __dict__
     cdef public bint _heavy, _reading, _ended
     cdef public int _phase, _waits
     cdef public bytes _out

@@ -3,6 +3,7 @@ from penstock.http.head cimport Head
 from penstock.http.request cimport Request
 
 cdef class Parser:
+    cdef dict __dict__
     cdef public list requests
     cdef public int phase
     cdef public bint finished, refused, awaits_continue, _upgrades
