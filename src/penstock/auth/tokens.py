@@ -94,4 +94,4 @@ def _digest(token: str, place: str) -> bytes:
         return bytes.fromhex(digest[1])
     if token.startswith("sha256:"):
         raise BadOption(f"{place}: behind sha256: stand 64 hex digits")
-    return hashlib.sha256(token.encode()).digest()
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()  # as it came from the environment
