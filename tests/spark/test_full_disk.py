@@ -23,15 +23,15 @@ pytestmark = pytest.mark.slow
 
 
 def test_an_archive_on_a_full_disk(spark: SparkSession, java: str, tmp_path: Path) -> None:
-    # given a topic, and a disk that half of it fills
+    # given a topic, and a disk on which there is room for half of it
     (tmp_path / "data").mkdir()
     node = Node(tmp_path / "data")
     bodies = [os.urandom(SIZE // 2).hex().encode() for _ in range(MESSAGES)]
     for first in range(0, MESSAGES, 1000):
         node.publish("t", *bodies[first : first + 1000])
-    with small_disk(tmp_path, MESSAGES * SIZE) as disk:
+    with small_disk(tmp_path, 4 * MESSAGES * SIZE) as disk:
         ballast = disk / "ballast"
-        ballast.write_bytes(bytes(MESSAGES * SIZE // 2))
+        ballast.write_bytes(bytes(7 * MESSAGES * SIZE // 2))
         words = ["archive", f"--nsqd={node.address}", "--topic=t", f"--to={disk / 'files'}"]
         words += ["--max-offsets-per-trigger=500"]
         # when it is archived, then that fails, and says why
