@@ -10,7 +10,6 @@ whoever runs it, one at a time, and comes back here.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -117,7 +116,7 @@ class Home:
         self._clock = clock
         self._meters = meters
         self._run = run
-        self._waiting: deque[Put] = deque()  # written, and answered when they are committed
+        self._waiting: list[Put] = []  # written, and answered when they are committed
         self._deferred: list[Ticket] = []  # for a flush of the timetable
         self._seen = -1
         self._warming = False
@@ -126,7 +125,7 @@ class Home:
         self._bodies: list[bytes] = []  # each a publish of this turn, to be put together
         self._tickets: list[Ticket] = []  # theirs
         self.writing = False  # a thread writes a batch: others wait for it
-        self.alone: deque[tuple[Callable[[], LogError | None], Ticket]] = deque()  # to be batches of their own
+        self.alone: list[tuple[Callable[[], LogError | None], Ticket]] = []  # to be batches of their own
 
     @property
     def base(self) -> int:
@@ -190,7 +189,7 @@ class Home:
             self._put_together()
         error = self._write()
         while self.alone and not self.writing:
-            error = self.alone.popleft()[0]() or error
+            error = self.alone.pop(0)[0]() or error
         return error
 
     def _write(self, key: bytes = b"") -> LogError | None:
@@ -258,7 +257,7 @@ class Home:
     def _answer_up_to(self, committed: int) -> None:
         waiting = self._waiting
         while waiting and waiting[0].end <= committed:
-            self._answer(waiting.popleft())
+            self._answer(waiting.pop(0))
         if self._deferred and isinstance(self.log, TopicLog) and not self.log.timetable.dirty:
             deferred, self._deferred = self._deferred, []
             for ticket in deferred:
@@ -272,9 +271,9 @@ class Home:
 
     def fail_waiting(self, error: LogError) -> None:
         """A flush failed: whether these survive a power cut is unknown."""
-        waiting, self._waiting = self._waiting, deque()
+        waiting, self._waiting = self._waiting, []
         deferred, self._deferred = self._deferred, []
-        alone, self.alone = self.alone, deque()
+        alone, self.alone = self.alone, []
         for put in waiting:
             put.failed(error)
         for ticket in [*deferred, *(ticket for _, ticket in alone)]:
