@@ -41,14 +41,16 @@ class _Harm(Nemesis):
     kind: ClassVar[str]
 
     def strike(self, arena: Arena, random: Random) -> None:
+        if self.kind == "journal" and not _compacted(self._files(arena)):
+            with arena.down():
+                pass  # behind a kill it is made anew
+            arena.load.pause(4 * arena.plan.sync_timeout)
         how = random.choice(("kill", "stop"))
         with arena.down(how):
-            found = sorted(path for path in arena.folder.glob(KINDS[self.kind]) if path.stat().st_size)
+            found = self._files(arena)
             if how == "kill" and self.kind in GROWING:
                 found = found[:-1]
-            if self.kind == "journal" and (len(found) > 1 or not int(found[0].stem)):
-                return  # it was never compacted
-            if not found:
+            if not found or (self.kind == "journal" and not _compacted(found)):
                 return
             path = random.choice(found)
             arena.harmed(self.kind, f"{self.name} {path.relative_to(arena.folder)}: {self.hurt(path, random)}")
@@ -57,8 +59,16 @@ class _Harm(Nemesis):
                 if mended.returncode:
                     arena.wrong(f"repair: {mended.stdout}{mended.stderr}")
 
+    def _files(self, arena: Arena) -> list[Path]:
+        return sorted(path for path in arena.folder.glob(KINDS[self.kind]) if path.stat().st_size)
+
     def hurt(self, path: Path, random: Random) -> str:
         raise NotImplementedError
+
+
+def _compacted(files: list[Path]) -> bool:
+    """Whether the journal was made anew, and the files before are gone."""
+    return len(files) == 1 and int(files[0].stem) > 0
 
 
 class _Flip(_Harm):
