@@ -701,7 +701,9 @@ class TopicLog:
     def _deleted(self, birth: Birth) -> None:
         self.birth = birth
         self._doomed = self.chain.drop(birth.earliest)
-        self._holes = [hole for hole in self._holes if hole.next > birth.earliest]
+        self._holes = [
+            hole for hole in self._holes if hole.next > birth.earliest or self.held.between(hole.first, hole.next)
+        ]
 
     def _not_deleted(self, birth: Birth, error: OSError) -> None:
         """Where there is no room even to write that: what nobody wants goes first, and it is written then."""

@@ -450,6 +450,15 @@ def test_what_cannot_be_found_is_not_held() -> None:
     assert len(log.held) == 1
 
 
+def test_what_is_held_and_emptied_later_stays_a_hole_when_its_segment_goes() -> None:
+    log = five()
+    log.hold([0, 1, 5], 3)
+    log.add_hole(Hole(0, 2, "emptied"))
+    log.delete_below(6)
+    flush_log(log)
+    assert [record.offset for record in read_all(log)] == [5, 6, 7, 8, 9]
+
+
 def test_what_a_kill_left_unflushed_is_held_as_well() -> None:
     # given a log whose batches count as committed when they are flushed, killed before that
     killed = new_log(max_bytes_per_file=2 * (ONE + 10))
