@@ -167,6 +167,12 @@ class Tail:
         self.first = self._hint = self.end
         self._hint_at = 0
 
+    def drop(self, offset: int) -> None:
+        """What lies below, where a batch begins, is not here any more."""
+        if self._before is not None and self._before.first < offset:
+            self._before = None
+        self.first = max(self.first, min(offset, self.end))
+
     @property
     def size(self) -> int:
         return len(self._chunk) + (memoryview(self._before.data).nbytes if self._before else 0)

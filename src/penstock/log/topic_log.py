@@ -700,7 +700,7 @@ class TopicLog:
 
     def _deleted(self, birth: Birth) -> None:
         self.birth = birth
-        self._doomed = self.chain.drop(birth.earliest)
+        self._drop(birth.earliest)
         self._holes = [
             hole for hole in self._holes if hole.next > birth.earliest or self.held.between(hole.first, hole.next)
         ]
@@ -708,7 +708,12 @@ class TopicLog:
     def _not_deleted(self, birth: Birth, error: OSError) -> None:
         """Where there is no room even to write that: what nobody wants goes first, and it is written then."""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            self._doomed = self.chain.drop(birth.earliest)
+            self._drop(birth.earliest)
+
+    def _drop(self, earliest: int) -> None:
+        """Nobody reads what lies below from now on, not from memory either."""
+        self._doomed = self.chain.drop(earliest)
+        self.tail.drop(earliest)
 
     def _unlink(self) -> Work:
         doomed, self._doomed = self._doomed, []

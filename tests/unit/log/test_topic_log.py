@@ -450,6 +450,17 @@ def test_what_cannot_be_found_is_not_held() -> None:
     assert len(log.held) == 1
 
 
+def test_what_is_deleted_is_not_read_from_memory_either() -> None:
+    # given a log whose end is in memory, more of it than its last segment has
+    log = five()
+    # when its segments but the last are deleted
+    log.delete_below(9)
+    flush_log(log)
+    # then nobody reads what they held
+    assert log.earliest == 8
+    assert [record.offset for record in read_all(log)] == [8, 9]
+
+
 def test_what_is_held_and_emptied_later_stays_a_hole_when_its_segment_goes() -> None:
     log = five()
     log.hold([0, 1, 5], 3)

@@ -55,10 +55,14 @@ class LikeAList(RuleBasedStateMachine):
 
     def readable(self, start: int) -> list[tuple[int, bytes]]:
         """What a reader from `start` on must get."""
+        return self.known(start, self.committed)
+
+    def known(self, start: int, end: int) -> list[tuple[int, bytes]]:
+        """What is there between these, be it committed or not."""
         return [
             (offset, body)
             for offset, body in self.bodies.items()
-            if start <= offset < self.committed
+            if start <= offset < end
             and not any(hole.first <= offset < hole.next for hole in self.holes)
             and (offset >= self.log.earliest or offset in self.held)
         ]
@@ -165,7 +169,7 @@ class LikeAList(RuleBasedStateMachine):
     def hold(self, parts: list[float]) -> None:
         wanted = {self.pick(part) for part in parts}
         self.log.hold(wanted, self.time)
-        self.held |= wanted & {offset for offset, _ in self.readable(0)}
+        self.held |= wanted & {offset for offset, _ in self.known(0, self.end)}
 
     @rule(part=PART)
     def finish_some(self, part: float) -> None:
