@@ -31,6 +31,7 @@ from tests.torture.history import (
     Trouble,
     Wrong,
 )
+from tests.torture.ledger import SLACK
 from tests.torture.load import ORDERED, TOPIC, Load, Ports
 from tests.torture.preload import Preload
 
@@ -86,6 +87,7 @@ class Arena:
         self.history = History(Promise(plan.sync_every, plan.sync_timeout), CHANNELS)
         self.troubles: list[str] = []
         self.copies = 0
+        self._well_since = 0.0  # what failed in between heals
         self._stack = ExitStack()
         try:
             self._begin()
@@ -147,7 +149,8 @@ class Arena:
             self.nsqd.kill()
             self.wrong("it did not stop within 20 s")
             return
-        if code and not self.troubles:
+        healing = time.monotonic() - self._well_since < self.plan.sync_timeout + SLACK
+        if code and not self.troubles and not healing:
             self.wrong(f"it stopped with code {code}")
 
     def died(self) -> None:
@@ -206,6 +209,7 @@ class Arena:
             yield
         finally:
             self.troubles.remove(what)
+            self._well_since = time.monotonic()
             self.history.append(Trouble(what, began, time.monotonic(), deaf))
 
     def harmed(self, kind: str, what: str) -> None:

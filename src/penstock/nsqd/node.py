@@ -92,6 +92,7 @@ class Node:
         self._random = random
         self.keeper = Keeper(options, logger)
         self._flushes_each = options.sync_every == 1
+        self._ordered = False  # in this turn
         self._unsure = False  # publishes wait for what is flushed of the journal
         self._refused: dict[Home, LogError] = {}
         self._dirty: dict[Home, None] = {}
@@ -366,6 +367,9 @@ class Node:
                 self.look_at(home)
                 if home.flush_due:
                     self._flush_soon(home)
+        if self._ordered:
+            self._ordered = False
+            self._flush_journal()
 
     def _flush_soon(self, home: Home) -> None:
         """Now, or where it was flushed a moment ago and nobody waits for it, a moment after that."""
@@ -482,11 +486,13 @@ class Node:
         self._round.extend(self.keeper.begin(self.homes, free))
 
     def flush_orders(self) -> None:
-        """With a flush each, publishes are answered when the channels that there are, are on the device as well."""
+        """With a flush each, publishes are answered when the channels that there are, are on the device as well.
+
+        Their flush begins at the turn's end: it may make the journal anew, and what is ordered now is not made yet.
+        """
         if self._flushes_each:
             self.scribe.await_all()
-            self._unsure = True
-            self._flush_journal()
+            self._unsure = self._ordered = True
 
     def _flush_journal(self) -> None:
         if (work := self.scribe.keep(partial(Snapshot, self))) is not None:

@@ -194,3 +194,25 @@ def test_what_a_power_cut_took_is_called_lost_however_often_the_journal_is_made_
     # then readers are told the same
     assert expected == ["lost", "emptied"]
     assert [hole.why for hole in world.log("t").holes(0, world.log("t").end)] == expected
+
+
+def test_what_came_back_is_in_the_journal_that_is_made_anew_at_once_with_a_flush_each() -> None:
+    # given a node that flushes before it answers, whose journal is gone
+    files = MemoryFiles()
+    files.make_directory(PATH)
+    world = World(files, sync_every=1)
+    for name in ("c", "d"):
+        world.channel("t", name)
+    world.publish("t", b"a")
+    world.work()
+    world.tick()
+    world.node.data_path.abandon()
+    files.unlink(*[path for path in files.tree() if "/journal/" in path])
+    # when it starts, makes its journal anew, and is killed
+    world.start()
+    for _ in range(4):
+        world.tick()
+    world.kill()
+    # then the next one knows them
+    assert sum("is lost from the journal" in line for line in world.lines) == 2
+    assert list(world.home("t").topic.channels) == ["c", "d"]
