@@ -37,7 +37,7 @@ RESULTS: Final = Path(__file__).parent / "results"
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure what is asked for; 1 where a target is not met, unless it was only `--quick`."""
     arguments = _parser().parse_args(argv)
-    load = quick(arguments.directory) if arguments.quick else Load(arguments.directory)
+    load = quick(arguments.directory) if arguments.quick else Load(arguments.directory, seconds=arguments.seconds)
     known = facts(arguments.directory)
     print(", ".join(f"{name}: {fact}" for name, fact in known.items()))
     print(_line("", "Penstock", "this machine", "ratio (of the rounds)", "target"))
@@ -58,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="How fast Penstock is on this machine.")
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help=f"some of {', '.join(PARTS)}; without, all")
     parser.add_argument("--quick", action="store_true", help="hardly any load: to see that everything runs")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each load on a server (%(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="instead of one in bench/results/")
     parser.add_argument(
         "--directory", default=tempfile.gettempdir(), help="where files are made for it: on the disk that matters"
