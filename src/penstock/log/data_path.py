@@ -174,7 +174,8 @@ class DataPath:
     def delete(self, log: TopicLog) -> Work:
         """The topic is gone when this returns; its bytes when the work is done."""
         log.close_files()
-        self.logs.remove(log)
+        if log in self.logs:  # else it is tried again
+            self.logs.remove(log)
         gone = f"{self.path}/{DELETED}/{log.birth.folder}"
         try:
             self.disk.ensure_directory(f"{self.path}/{DELETED}")

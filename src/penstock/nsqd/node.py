@@ -87,6 +87,7 @@ class Node:
         self.producers = Producers(options.producer_timeout, self.scribe, clock, logger, self.defer)
         self.changed = False  # nsqd.dat is to be written anew
         self.listener: Listener | None = None
+        self.remains: dict[TopicLog, int] = {}  # of topics that are deleted, and their numbers in the journal
         self.held: dict[Home, None] = {}  # R stands: channels that others have are looked up
         self.run = run
         self._random = random
@@ -265,16 +266,18 @@ class Node:
         self._looks.drop(home)
         self._flushes.drop(home)
         if not isinstance(home.log, MemoryLog):
-            self._remove(home.log)
+            self.remove(home.log, home.number)
         self.logger.info("TOPIC(%s): deleted", name)
         if self.listener is not None:
             self.listener.gone(name)
 
-    def _remove(self, log: TopicLog) -> None:
-        """The journal says that it is gone: should this not work, the next start removes it."""
+    def remove(self, log: TopicLog, number: int | None) -> None:
+        """The journal says that it is gone: should this not work, the next round or the next start removes it."""
         try:
             self.run(self.data_path.delete(log), _nothing)
         except LogError as error:
+            if number is not None:
+                self.remains[log] = number
             self.logger.error("TOPIC(%s): %s", log.birth.name, error)
 
     def pause_topic(self, home: Home, paused: bool) -> None:
@@ -511,6 +514,9 @@ class Node:
     def _end_round(self) -> None:
         """What the round wrote down is flushed."""
         self._flush_journal()
+        remains, self.remains = self.remains, {}
+        for log, number in remains.items():
+            self.remove(log, number)
         if self.changed:
             self.run(self._metadata_work(), _nothing)
 

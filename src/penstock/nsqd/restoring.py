@@ -38,18 +38,18 @@ def restore(node: Node) -> None:
             lost.append((number, topic))
     damaged = node.scribe.journal.damaged
     for incarnation, log in logs.items():
-        damaged |= _settle(node, log, known=incarnation in gone or log.birth.name in node.homes)
+        damaged |= _settle(node, log, gone.get(incarnation))
     for number, topic in lost:
         _make_again(node, number, topic, state)
     _merge_metadata(node, bring_back=damaged and not node.data_path.after_power_cut)
 
 
-def _replay(node: Node) -> tuple[NodeState, set[str]]:
-    """What the journal says, and the incarnations that it says are gone."""
-    state, gone = NodeState(), set()
+def _replay(node: Node) -> tuple[NodeState, dict[str, int]]:
+    """What the journal says, and the incarnations that it says are gone, with the numbers that they had."""
+    state, gone = NodeState(), {}
     for entry in node.scribe.journal.replay():
         if isinstance(entry, e.TopicDeleted) and entry.topic in state.topics:
-            gone.add(state.topics[entry.topic].incarnation)
+            gone[state.topics[entry.topic].incarnation] = entry.topic
         state.apply(entry)
     node.scribe.next_topic, node.scribe.next_channel = state.next_topic, state.next_channel
     return state, gone
@@ -108,13 +108,13 @@ def _is_there(home: Home, log: TopicLog, offset: int) -> bool:
     return home.topic.holds(offset) and (offset >= log.earliest or offset in log.held)
 
 
-def _settle(node: Node, log: TopicLog, *, known: bool) -> bool:
+def _settle(node: Node, log: TopicLog, number: int | None) -> bool:
     """A log that the journal does not name: left of a deletion, or of a creation that nobody was told of.
 
-    Or what named it is lost: then it is taken up, and that is so.
+    Or what named it is lost: then it is taken up, and that is so. `number` is that of one that was deleted.
     """
-    if known or not (log.bytes or log.deferred_count):
-        node.run(node.data_path.delete(log), lambda: None)
+    if number is not None or log.birth.name in node.homes or not (log.bytes or log.deferred_count):
+        node.remove(log, number)
         return False
     node.logger.warn("TOPIC(%s): found, and not in the journal; taken up without channels", log.birth.name)
     node.homes[log.birth.name] = home = node.register(log, log.earliest)

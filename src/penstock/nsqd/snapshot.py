@@ -41,7 +41,7 @@ class Snapshot:
         return self._pages(*place)
 
     def _topics(self, place: int) -> tuple[list[e.Entry], Any]:
-        entries: list[e.Entry] = []
+        entries: list[e.Entry] = [] if place else self._gone()
         for home in islice(self._homes, place, place + THINGS):
             if self._node.homes.get(home.topic.name) is home:
                 entries += self._topic(home)
@@ -49,6 +49,13 @@ class Snapshot:
         if place < len(self._homes):
             return entries, ("topics", place)
         return entries, ("producers", 0)
+
+    def _gone(self) -> list[e.Entry]:
+        """What is deleted and lies there still: else a start would take it up."""
+        entries: list[e.Entry] = []
+        for log, number in self._node.remains.items():
+            entries += [e.TopicCreated(number, log.birth.name, log.birth.incarnation), e.TopicDeleted(number)]
+        return entries
 
     def _producers(self, place: int) -> tuple[list[e.Entry], Any]:
         producers = self._node.producers

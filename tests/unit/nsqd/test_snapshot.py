@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from array import array
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from penstock.log import entries as e
 from penstock.nsqd import snapshot
 from penstock.nsqd.snapshot import MESSAGES, Snapshot
-from tests.unit.nsqd.world import World
+from tests.kit import FailingFiles, MemoryFiles
+from tests.unit.nsqd.world import PATH, World
 
 
 def finish(world: World) -> None:
@@ -85,3 +87,36 @@ def test_what_happens_below_the_cursor_is_said_by_the_pages_in_which_it_did() ->
     assert offsets == [*range(5), *range(6, 1024), *range(2048, 3001)]
     # and then there is nothing to say
     assert memory.changes() == []
+
+
+def test_a_deleted_topic_whose_folder_could_not_go_stays_deleted_over_a_compaction() -> None:
+    # given a topic that is deleted while its folder cannot be moved
+    memory = MemoryFiles()
+    memory.make_directory(PATH)
+    files = FailingFiles(memory)
+    world = World(files)
+    world.publish("t", b"a")
+    world.work()
+    files.fail(errno.EIO, on="rename", path="*/topics/t@*", times=None)
+    world.node.delete_topic(world.home("t"))
+    # when the journal is made anew without a word of what was before, and the node is killed
+    world.node.scribe.journal.compact(Snapshot(world.node))
+    finish(world)
+    world.kill()
+    # then it is not there
+    assert world.node.homes == {}
+
+
+def test_a_folder_that_could_not_go_goes_with_the_next_round() -> None:
+    memory = MemoryFiles()
+    memory.make_directory(PATH)
+    files = FailingFiles(memory)
+    world = World(files)
+    world.publish("t", b"a")
+    world.work()
+    files.fail(errno.EIO, on="rename", path="*/topics/t@*", times=1)
+    world.node.delete_topic(world.home("t"))
+    assert world.node.remains
+    world.tick()
+    assert not world.node.remains
+    assert not list(memory.list(f"{PATH}/topics"))
